@@ -1,0 +1,1 @@
+#include "changelog/block.h"
