@@ -46,6 +46,8 @@ Result<std::vector<Transaction>> decode_block(const EncodedBlock& block);
 // How many bytes at the start of `bytes` the next whole block takes, by its header; 0 if `bytes` holds less than a
 // header. For splitting a stream of blocks. Errors: kCorrupt for a bad magic or size.
 Result<std::size_t> block_size(std::string_view bytes);
+// The header at the start of `bytes`, without a look at the payload. Errors: kCorrupt.
+Result<BlockHeader> read_block_header(std::string_view bytes);
 
 // A block that has been committed on this server: what readers, live queries and shippers are fed.
 struct AppliedBlock {
