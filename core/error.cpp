@@ -10,8 +10,9 @@ std::string_view to_text(RetryScope scope) {
 }
 
 std::string_view to_text(ErrorCode code) {
-  static constexpr std::array<std::string_view, 30> kTexts{
+  static constexpr std::array<std::string_view, 31> kTexts{
       "SQLITE_ERROR",
+      "JSON_INVALID",
       "STATEMENT_INVALID",
       "STATEMENT_UNSUPPORTED",
       "VALUE_UNSUPPORTED",

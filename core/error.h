@@ -24,6 +24,7 @@ std::string_view to_text(RetryScope scope);
 // Stable codes: the text of a code, once released, never changes its meaning.
 enum class ErrorCode : std::uint8_t {
   kSqliteError,                    // SQLITE_ERROR; `sqlite_code` says which
+  kJsonInvalid,                    // JSON_INVALID: the body is not JSON
   kStatementInvalid,               // STATEMENT_INVALID: the request is malformed
   kStatementUnsupported,           // STATEMENT_UNSUPPORTED: valid SQL that Leat does not run here
   kValueUnsupported,               // VALUE_UNSUPPORTED
