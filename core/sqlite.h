@@ -33,12 +33,18 @@ struct StatementTraits {
   bool is_ddl = false;  // creates, alters or drops something
   bool drops_table = false;
   bool alters_table = false;
+  bool creates_virtual_table = false;
+  bool touches_temp = false;             // creates or drops something temporary
+  bool rolls_back = false;               // ROLLBACK or ROLLBACK TO; only kInternal gets that far
+  std::string changed_table;             // what an INSERT, UPDATE or DELETE itself names; empty for everything else
   std::vector<std::string> tables_read;  // each once, as SQLite names them
 };
 
 struct Column {
   std::string name;
-  std::optional<std::string> declared_type;  // upper-cased spelling is up to the caller
+  // As SQLite gives it: upper-case for its standard types (INTEGER, REAL, TEXT, BLOB, ANY, INT, NUM), however they were
+  // written; as declared for the rest.
+  std::optional<std::string> declared_type;
 };
 
 class Connection;
@@ -55,7 +61,8 @@ class Statement {
   // With its prefix (`:name`, `@name`, `$name`, `?3`), empty for a plain `?`. Index from 1.
   std::string_view parameter_name(int index) const;
 
-  // Index from 1. Text and blob bytes must stay alive until the statement is reset.
+  // Index from 1. Text and blob bytes must stay alive until the statement is reset. A value that SQLite refuses (too
+  // big, no such parameter) fails the next step.
   void bind(int index, const Value& value);
   void bind(int index, std::int64_t value);
   void bind(int index, std::string_view text);
@@ -80,10 +87,20 @@ class Statement {
 
  private:
   friend class Connection;
-  Statement(Connection& connection, sqlite3_stmt* handle, StatementTraits traits);
+  friend class CachedStatement;
+  Statement(Connection& connection, sqlite3_stmt* handle, Access access, StatementTraits traits);
+  void release();  // back to the cache
+  const std::vector<Column>& returning_columns() const;
+  void note_bind(int code);
+
   Connection& connection_;
   sqlite3_stmt* handle_;
+  Access access_;
+  bool in_use_ = false;    // handed out by prepare_cached
+  bool is_spare_ = false;  // not in the cache: goes when it is given back
+  int bind_code_ = 0;      // SQLite's code for the first bind that failed
   StatementTraits traits_;
+  mutable std::optional<std::vector<Column>> returning_columns_;
 };
 
 // Gives a cached statement back (reset, unbound) when it goes out of scope.
@@ -93,7 +110,7 @@ class CachedStatement {
   CachedStatement(CachedStatement&& other) noexcept : statement_(std::exchange(other.statement_, nullptr)) {}
   CachedStatement& operator=(CachedStatement&& other) noexcept;
   ~CachedStatement() {
-    if (statement_ != nullptr) statement_->reset();
+    if (statement_ != nullptr) statement_->release();
   }
   Statement* operator->() const { return statement_; }
   Statement& operator*() const { return *statement_; }
@@ -131,7 +148,7 @@ class Connection {
   // Statements stepped after this call end with SQLITE_INTERRUPT once the deadline has passed. Checked by the
   // progress handler. No deadline: nullopt.
   void set_deadline(std::optional<std::chrono::steady_clock::time_point> deadline);
-  // Counts virtual-machine work allowed... stops any statement now; from any thread.
+  // Ends the statement that runs now with SQLITE_INTERRUPT. From any thread.
   void interrupt();
 
   // Foreign-key violations that are deferred and unresolved now (SQLITE_DBSTATUS_DEFERRED_FKS).
@@ -143,16 +160,31 @@ class Connection {
   Error last_error() const;
   sqlite3* handle() const { return handle_; }
 
-  // Called by kWrite statements' compilation with each table they would change; an error refuses the statement.
-  // Installed by the master (reserved and excluded tables). Unset: only sqlite_* tables are refused.
+  // Grows whenever a statement of this connection may have changed the schema, or rolled such a change back.
+  std::uint64_t schema_generation() const;
+  // Every statement is compiled again at its next step: for hooks that change what SQLite compiles.
+  void expire_statements();
+
+  // Called when a kWrite statement is compiled (or compiled again because the schema changed) with each table that it
+  // would change, its triggers' and cascades' included; an error refuses the statement. Installed by the master
+  // (reserved and excluded tables). Unset: only sqlite_* tables are refused.
   using TableGuard = std::function<Result<void>(std::string_view table)>;
   void set_table_guard(TableGuard guard);
 
  private:
+  friend class Statement;
   struct Impl;
   explicit Connection(std::unique_ptr<Impl> impl, sqlite3* handle);
   std::unique_ptr<Impl> impl_;
   sqlite3* handle_;
 };
+
+// Settings of the connection that writes: WAL, synchronous=NORMAL, no automatic checkpoints, foreign keys on.
+Result<void> configure_writer(Connection& connection);
+// Settings of a connection that only reads a WAL database: query_only.
+Result<void> configure_reader(Connection& connection);
+
+// The error for one of SQLite's result codes, with the constraint's kind, and its table and columns where SQLite says.
+Error make_sqlite_error(int extended_code, std::string message);
 
 }  // namespace leat::sqlite
