@@ -150,4 +150,11 @@ FileSystem& system_files() {
   return files;
 }
 
+Result<void> check_free_space(FileSystem& files, const std::string& directory, std::uint64_t reserve_bytes) {
+  LEAT_ASSIGN(const std::uint64_t free, files.free_bytes(directory));
+  if (free >= reserve_bytes) return {};
+  return make_error(ErrorCode::kUnavailable, directory + ": " + std::to_string(free) + " bytes are free, and " +
+                                                 std::to_string(reserve_bytes) + " are kept in reserve");
+}
+
 }  // namespace leat

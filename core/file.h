@@ -47,4 +47,7 @@ class FileSystem {
 
 FileSystem& system_files();
 
+// Whether a directory's device keeps `reserve_bytes` free (HAZARDS 15). Errors: kUnavailable naming both numbers, kIo.
+Result<void> check_free_space(FileSystem& files, const std::string& directory, std::uint64_t reserve_bytes);
+
 }  // namespace leat
