@@ -39,11 +39,13 @@ class Capture {
   Result<void> status() const;
 
   // The rowid of the last row that the current statement inserted itself (depth 0) into a rowid table, since
-  // begin_statement(); else nullopt (HAZARDS 17).
+  // begin_statement(); else nullopt (HAZARDS 17). An UPDATE that an upsert made of an INSERT counts as no insert.
   void begin_statement();
   std::optional<std::int64_t> last_insert_rowid() const;
 
   // Runs one DDL statement with what must go with it, the same on master and apply (schema_change.h), and records it.
+  // It runs with Leat's own rights: an application's statement has been compiled with Access::kWrite before. After an
+  // error the caller rolls back to before the call and rewinds.
   Result<void> run_schema_change(const std::string& sql);
 
   // Adds SequenceChange records for AUTOINCREMENT tables inserted into, then hands over and clears all records.
