@@ -267,7 +267,7 @@ Capture::Position Capture::position() const { return {impl_->records.size(), imp
 
 void Capture::rewind(Position position) {
   auto& impl = *impl_;
-  impl.records.erase(impl.records.begin() + static_cast<std::ptrdiff_t>(position.records), impl.records.end());
+  if (position.records < impl.records.size()) impl.records.resize(position.records);
   impl.bytes = position.bytes;
   std::erase_if(impl.sequences, [&](const auto& each) { return each.first >= position.records; });
   if (impl.refused_at >= position.records) impl.refusal.reset();

@@ -18,7 +18,8 @@ class Replay {
   explicit Replay(Capture::Options options = {});
 
   // Runs one write: DDL through run_schema_change, everything else as a statement, in a savepoint of its own. A failed
-  // or refused one is rolled back and rewound.
+  // or refused one is rolled back and rewound; one that
+  // destroyed the whole transaction (HAZARDS 14) takes the writes since the last commit with it.
   Result<void> write(const std::string& sql);
   // The same for a write that has to succeed.
   void must(const std::string& sql);
