@@ -22,15 +22,6 @@ std::string lower(std::string_view text) {
   return result;
 }
 
-bool same_shape(const TableSchema& a, const TableSchema& b) {
-  return a.name == b.name && a.primary_key == b.primary_key &&
-         std::equal(a.columns.begin(), a.columns.end(), b.columns.begin(), b.columns.end(),
-                    [](const auto& x, const auto& y) {
-                      return x.name == y.name && x.declared_type == y.declared_type && x.collation == y.collation &&
-                             x.not_null == y.not_null;
-                    });
-}
-
 // Whether a statement may have thrown a table's rows away, even if one of the same shape is there now. Says yes too
 // often rather than too seldom: a query that ends needlessly comes back.
 bool may_replace_table(const std::string& sql, const std::string& table) {
@@ -51,6 +42,15 @@ bool may_replace_table(const std::string& sql, const std::string& table) {
 }
 
 }  // namespace
+
+bool same_shape(const TableSchema& a, const TableSchema& b) {
+  return a.name == b.name && a.primary_key == b.primary_key &&
+         std::equal(a.columns.begin(), a.columns.end(), b.columns.begin(), b.columns.end(),
+                    [](const auto& x, const auto& y) {
+                      return x.name == y.name && x.declared_type == y.declared_type && x.collation == y.collation &&
+                             x.not_null == y.not_null;
+                    });
+}
 
 NetChange& Step::entry(TableChanges& table, const Row& row, const TableSchema& schema) {
   const auto [found, is_new] = table.by_key.try_emplace(key_of(row, schema.primary_key), table.changes.size());

@@ -114,6 +114,9 @@ class LiveEngine {
   std::uint64_t evaluations_ = 0;
 };
 
+// Whether a query bound to one of them runs on the other just the same.
+bool same_shape(const changelog::TableSchema& a, const changelog::TableSchema& b);
+
 // All rows of a query, in order. Errors: kResultLimit beyond kQueryRowsMax.
 Result<std::vector<Row>> run_query(const TableQuery& query, Snapshot& snapshot);
 
