@@ -7,7 +7,10 @@
 
 namespace leat::master {
 
-// In order; each statement is one SchemaChange of a new database's first transaction.
-std::span<const std::string_view> system_schema();
+struct SystemTable {
+  std::string_view name;
+  std::string_view sql;  // creates it
+};
+std::span<const SystemTable> system_schema();
 
 }  // namespace leat::master

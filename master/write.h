@@ -29,9 +29,11 @@ struct StatementsBody {
 struct MigrationsBody {
   std::vector<wire::MigrationRequest> migrations;
 };
+// Makes the system tables that are missing.
+struct SystemSchemaBody {};
 // Removes outcomes that are no longer kept.
 struct SweepBody {};
-using Body = std::variant<StatementsBody, MigrationsBody, SweepBody>;
+using Body = std::variant<StatementsBody, MigrationsBody, SystemSchemaBody, SweepBody>;
 
 // How the answer is written (WIRE).
 enum class AnswerStyle : std::uint8_t {

@@ -1,6 +1,7 @@
 #include "master/write_executor.h"
 
 #include "master/limits.h"
+#include "master/system_schema.h"
 
 namespace leat::master {
 
@@ -26,6 +27,7 @@ Result<WriteExecutor::Executed> WriteExecutor::execute(const Write& write, Curso
   Executed executed;
   LEAT_ASSIGN(executed.answer, run(write, cursor, head));
   LEAT_TRY(capture_.status());
+  executed.bytes = capture_.position().bytes;
   LEAT_ASSIGN(executed.records, capture_.take());
   if (!executed.records.empty()) {
     LEAT_ASSIGN(const auto catalog, capture_.catalog());
@@ -40,6 +42,7 @@ Result<WriteExecutor::Answer> WriteExecutor::run(const Write& write, Cursor curs
   auto answer = std::visit(Match{
                                [&](const StatementsBody& body) { return run_body(write, body, cursor); },
                                [&](const MigrationsBody& body) { return run_body(write, body, cursor, head); },
+                               [&](const SystemSchemaBody&) { return make_system_tables(); },
                                [&](const SweepBody&) { return run_sweep(); },
                            },
                            write.body);
@@ -72,6 +75,14 @@ Result<WriteExecutor::Answer> WriteExecutor::run_body(const Write& write, const 
   LEAT_ASSIGN(const auto outcome, migrations_.run(body.migrations, surface, cursor));
   if (outcome.failure && write.style != AnswerStyle::kMigrationList) return *outcome.failure;
   return migration_answer(write.style, outcome, head);
+}
+
+Result<WriteExecutor::Answer> WriteExecutor::make_system_tables() {
+  LEAT_ASSIGN(const auto catalog, capture_.catalog());
+  for (const SystemTable& table : system_schema()) {
+    if (catalog->find(table.name) == nullptr) LEAT_TRY(capture_.run_schema_change(std::string(table.sql)));
+  }
+  return Answer("{}");
 }
 
 Result<WriteExecutor::Answer> WriteExecutor::run_sweep() {

@@ -26,6 +26,7 @@ class WriteExecutor {
   struct Executed {
     std::string answer;                            // the body of a 200
     std::vector<changelog::ChangeRecord> records;  // empty: nothing to commit
+    std::size_t bytes = 0;                         // about what the records take
   };
   // The caller holds a transaction and a savepoint, and rolls back to it on an error. `cursor` is what the write gets
   // if it changes anything, `head` the cursor before it. After an error the transaction itself may be gone (HAZARDS
@@ -37,6 +38,7 @@ class WriteExecutor {
   Result<Answer> run(const Write& write, Cursor cursor, Cursor head);
   Result<Answer> run_body(const Write& write, const StatementsBody& body, Cursor cursor);
   Result<Answer> run_body(const Write& write, const MigrationsBody& body, Cursor cursor, Cursor head);
+  Result<Answer> make_system_tables();
   Result<Answer> run_sweep();
 
   // The answer of a write that its guard absorbs; nullopt when it is to run.

@@ -1,4 +1,4 @@
-// Bounds on what one request may carry.
+// Bounds on what one request may carry, beside those of core/limits.h.
 #pragma once
 
 #include <cstddef>
@@ -7,8 +7,6 @@
 namespace leat::wire {
 
 constexpr std::size_t statements_max = 10'000;     // of one request
-constexpr std::size_t bound_values_max = 32'000;   // of one statement
-constexpr std::size_t sql_bytes_max = 1u << 20;    // of one statement's text
 constexpr std::size_t identity_bytes_max = 1'024;  // of a client, producer or migration id and a control key
 constexpr std::int64_t safe_integer_max = 9'007'199'254'740'991;  // 2^53 - 1: what a JSON number carries exactly
 

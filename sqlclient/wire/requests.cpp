@@ -5,6 +5,7 @@
 #include <charconv>
 #include <limits>
 
+#include "core/limits.h"
 #include "sqlclient/wire/limits.h"
 
 namespace leat::wire {
@@ -156,7 +157,7 @@ using ValueParser = Result<Value> (*)(const json::value&, bool);
 
 Result<void> parse_arguments(const json::value& arguments, ValueParser parser, bool blobs, Statement& statement) {
   if (const auto* list = arguments.if_array()) {
-    if (list->size() > bound_values_max) {
+    if (list->size() > static_cast<std::size_t>(bound_values_max)) {
       return make_error(ErrorCode::kLimit, "a statement binds at most " + std::to_string(bound_values_max) +
                                                " values, got " + std::to_string(list->size()));
     }
@@ -168,7 +169,7 @@ Result<void> parse_arguments(const json::value& arguments, ValueParser parser, b
     return {};
   }
   if (const auto* names = arguments.if_object()) {
-    if (names->size() > bound_values_max) {
+    if (names->size() > static_cast<std::size_t>(bound_values_max)) {
       return make_error(ErrorCode::kLimit, "a statement binds at most " + std::to_string(bound_values_max) + " values");
     }
     statement.has_names = true;

@@ -1,0 +1,67 @@
+// Ships the change log to followers: one WebSocket each, blocks as they stand in the log, from the cursor the follower
+// names.
+#pragma once
+
+#include <condition_variable>
+#include <cstdint>
+#include <list>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "changelog/log.h"
+#include "changelog/subscribe_protocol.h"
+#include "core/clock.h"
+#include "core/http.h"
+#include "core/ids.h"
+
+namespace leat::changelog {
+
+constexpr std::int64_t heartbeat_interval_ms = 1'000;
+
+struct FollowerStatus {
+  std::string name;
+  Cursor durable;
+  Cursor applied;
+  UnixMs acknowledged_at;
+};
+
+class Shipper {
+ public:
+  // `log` must outlive the shipper. Nothing beyond `committed` is shipped before publish() says so (HAZARDS 3).
+  Shipper(ChangeLog& log, DatabaseId database_id, Cursor committed, Clock& clock);
+  ~Shipper();  // stops
+  Shipper(const Shipper&) = delete;
+  Shipper& operator=(const Shipper&) = delete;
+
+  // A connection to serve. Any thread.
+  std::shared_ptr<WebSocketListener> listener();
+  // Everything up to `committed` may be shipped. Any thread, never blocks on a follower.
+  void publish(Cursor committed);
+  void stop();
+
+  std::vector<FollowerStatus> followers() const;  // connected now
+
+ private:
+  class Session;
+  void run();
+  void welcome(Session& session, WebSocket& socket, const Hello& hello, Cursor committed);
+  void pump(Session& session, WebSocket& socket, Cursor committed);
+  void wake();
+
+  ChangeLog& log_;
+  DatabaseId database_id_;
+  Clock& clock_;
+
+  mutable std::mutex mutex_;
+  std::condition_variable wake_;
+  bool has_work_ = false;
+  bool stopping_ = false;
+  Cursor committed_;
+  std::list<std::shared_ptr<Session>> sessions_;
+  std::thread thread_;
+};
+
+}  // namespace leat::changelog
