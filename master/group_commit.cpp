@@ -2,9 +2,11 @@
 
 #include <sqlite3.h>
 
+#include <algorithm>
 #include <filesystem>
 
 #include "changelog/block.h"
+#include "changelog/catalog.h"
 #include "changelog/state.h"
 #include "core/log.h"
 #include "master/limits.h"
@@ -40,6 +42,18 @@ struct GroupCommit::Pending {
 
 GroupCommit::GroupCommit(Store& store, Options options, FileSystem& files, Clock& clock, BlockSink sink)
     : store_(store), options_(std::move(options)), files_(files), clock_(clock), sink_(std::move(sink)) {
+  store_.connection().set_table_guard([excluded = options_.excluded_tables](std::string_view table) -> Result<void> {
+    if (changelog::is_system_table(table)) {
+      return make_error(ErrorCode::kStatementUnsupported,
+                        "table \"" + std::string(table) + "\" is Leat's own and is only read");
+    }
+    if (std::find(excluded.begin(), excluded.end(), table) != excluded.end()) {
+      return make_error(
+          ErrorCode::kStatementUnsupported,
+          "table \"" + std::string(table) + "\" is excluded by the configuration, so it cannot be written");
+    }
+    return {};
+  });
   make_executor();
 }
 
