@@ -8,7 +8,7 @@ import { fileURLToPath } from "node:url";
 import { createInterface } from "node:readline";
 
 const repository = resolve(dirname(fileURLToPath(import.meta.url)), "../..");
-const bin = process.env.LEAT_BIN ?? join(repository, "build/bin");
+export const bin = process.env.LEAT_BIN ?? join(repository, "build/bin");
 const masterProgram = process.env.LEAT_MASTER_PROGRAM ?? join(bin, "leat-master");
 const followerProgram = process.env.LEAT_FOLLOWER_PROGRAM ?? join(bin, "leat-follower");
 const readyMsMax = 20_000;
@@ -61,7 +61,7 @@ class Server {
   }
 }
 
-// Runs `test({masterUrl, followerUrl, wsUrl, restartMaster})` and stops the servers whatever happens.
+// Runs `test({masterUrl, followerUrl, wsUrl, restartMaster, restartFollower})` and stops the servers whatever happens.
 export async function withServers(test) {
   const folder = mkdtempSync(join(tmpdir(), "leat-conformance-"));
   const started = [];
@@ -74,24 +74,32 @@ export async function withServers(test) {
   const masterConfig = (httpPort, wsPort) => ({
     db: "m.db", name: "conformance-master", bindHost: "127.0.0.1", httpPort, wsPort, sqlAuthToken: sqlToken, tables: [],
   });
+  const followerConfig = (sourcePort, httpPort, wsPort) => ({
+    db: "f.db", bindHost: "127.0.0.1", httpPort, wsPort, sqlAuthToken: sqlToken, defaultLeaseTtlMs: 60000,
+    sources: [{ kind: "replicator", name: "conformance-master", url: `ws://127.0.0.1:${sourcePort}/subscribe` }],
+  });
   let succeeded = false;
   try {
     let master = await start(masterProgram, masterConfig(0, 0), "master");
-    const follower = await start(followerProgram, {
-      db: "f.db", bindHost: "127.0.0.1", httpPort: 0, wsPort: 0, defaultLeaseTtlMs: 60000,
-      sources: [{ kind: "replicator", name: "conformance-master", url: `ws://127.0.0.1:${master.wsPort}/subscribe` }],
-    }, "follower");
+    let follower = await start(followerProgram, followerConfig(master.wsPort, 0, 0), "follower");
+    const kill = async (server) => {
+      server.process.kill("SIGKILL");
+      await server.exited;
+      started.splice(started.indexOf(server), 1);
+    };
     await test({
       masterUrl: `http://127.0.0.1:${master.httpPort}`,
       followerUrl: `http://127.0.0.1:${follower.httpPort}`,
       wsUrl: `ws://127.0.0.1:${follower.wsPort}`,
-      // SIGKILL, then the same database on the same ports.
+      // Each kills with SIGKILL and starts the same database again on the same ports.
       restartMaster: async () => {
-        const { httpPort, wsPort } = master;
-        master.process.kill("SIGKILL");
-        await master.exited;
-        started.splice(started.indexOf(master), 1);
-        master = await start(masterProgram, masterConfig(httpPort, wsPort), "master");
+        await kill(master);
+        master = await start(masterProgram, masterConfig(master.httpPort, master.wsPort), "master");
+      },
+      restartFollower: async () => {
+        await kill(follower);
+        const config = followerConfig(master.wsPort, follower.httpPort, follower.wsPort);
+        follower = await start(followerProgram, config, "follower");
       },
     });
     succeeded = true;

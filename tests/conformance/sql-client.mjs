@@ -3,7 +3,8 @@
 import assert from "node:assert/strict";
 import { webcrypto } from "node:crypto";
 import WebSocket from "ws";
-import { sqlToken, withServers } from "./servers.mjs";
+import { sqlToken } from "./servers.mjs";
+import { runTests, test } from "./tap.mjs";
 
 // What the published packages expect of the runtime and Debian's Node does not have yet.
 globalThis.crypto ??= webcrypto;
@@ -13,8 +14,6 @@ const { normalizedFp } = await import("@rindle/remote");
 
 const frameMsMax = 5_000;
 
-const tests = [];
-const test = (name, body) => tests.push({ name, body });
 const client = ({ masterUrl }, options = {}) => createSqlClient({ url: masterUrl, authToken: sqlToken, ...options });
 const rejects = (promise, expected) => assert.rejects(promise, (error) => {
   for (const [field, value] of Object.entries(expected)) assert.equal(error[field], value, `${field} of ${error}`);
@@ -198,23 +197,4 @@ test("a subscription delivers a plain SQL write, under the fingerprint that the 
   }
 });
 
-console.log(`TAP version 13\n1..${tests.length}`);
-let failed = 0;
-try {
-  await withServers(async (urls) => {
-    for (const [index, { name, body }] of tests.entries()) {
-      try {
-        await body(urls);
-        console.log(`ok ${index + 1} - ${name}`);
-      } catch (error) {
-        failed += 1;
-        console.log(`not ok ${index + 1} - ${name}\n${String(error.stack).replace(/^/gm, "    ")}`);
-      }
-    }
-  });
-} catch (error) {
-  failed += 1;
-  console.log(`Bail out! ${error.stack}`);
-}
-console.log(`${tests.length - Math.min(failed, tests.length)} passed, ${failed} failed`);
-process.exitCode = failed > 0 ? 1 : 0;
+await runTests();
