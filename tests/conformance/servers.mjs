@@ -75,7 +75,7 @@ export async function withServers(test) {
     db: "m.db", name: "conformance-master", bindHost: "127.0.0.1", httpPort, wsPort, sqlAuthToken: sqlToken, tables: [],
   });
   const followerConfig = (sourcePort, httpPort, wsPort) => ({
-    db: "f.db", bindHost: "127.0.0.1", httpPort, wsPort, sqlAuthToken: sqlToken, defaultLeaseTtlMs: 60000,
+    db: "f.db", bindHost: "127.0.0.1", httpPort, wsPort, defaultLeaseTtlMs: 60000,
     sources: [{ kind: "replicator", name: "conformance-master", url: `ws://127.0.0.1:${sourcePort}/subscribe` }],
   });
   let succeeded = false;
