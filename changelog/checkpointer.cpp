@@ -11,7 +11,9 @@ namespace leat::changelog {
 
 namespace {
 
-constexpr int wal_pages_wake = 1'000;  // about 4 MiB
+constexpr int wal_pages_wake = 1'000;     // about 4 MiB
+constexpr int wal_restart_pages = 4'096;  // about 16 MiB
+constexpr std::int64_t wal_restart_interval_us = 20'000;
 constexpr auto idle_interval = std::chrono::seconds(1);
 
 }  // namespace
@@ -85,8 +87,12 @@ void report_wal_pages(sqlite::Connection& connection, Checkpointer& checkpointer
       &checkpointer);
 }
 
-void restart_wal(sqlite::Connection& connection) {
-  sqlite3_wal_checkpoint_v2(connection.handle(), nullptr, SQLITE_CHECKPOINT_RESTART, nullptr, nullptr);
+void WalRestarter::restart_if_long() {
+  if (checkpointer_.wal_pages() <= wal_restart_pages) return;
+  const std::int64_t now_us = clock_.monotonic_us();
+  if (tried_us_ != 0 && now_us - tried_us_ < wal_restart_interval_us) return;
+  tried_us_ = now_us;
+  sqlite3_wal_checkpoint_v2(connection_.handle(), nullptr, SQLITE_CHECKPOINT_RESTART, nullptr, nullptr);
 }
 
 }  // namespace leat::changelog

@@ -10,6 +10,7 @@
 #include <string>
 #include <thread>
 
+#include "core/clock.h"
 #include "core/error.h"
 #include "core/ids.h"
 #include "core/sqlite.h"
@@ -52,8 +53,19 @@ class Checkpointer {
 // connection.
 void report_wal_pages(sqlite::Connection& connection, Checkpointer& checkpointer);
 
-// Called by the writer between groups: starts the WAL over from its beginning if nobody reads from it, so that it stops
-// growing. Not being able to is no error.
-void restart_wal(sqlite::Connection& connection);
+// Starts the WAL over from its beginning once it has grown long and if nobody reads from it, so that it stops growing.
+// Called by the thread that writes, between two transactions; not often enough to matter when readers stand in the way.
+class WalRestarter {
+ public:
+  WalRestarter(sqlite::Connection& connection, const Checkpointer& checkpointer, Clock& clock)
+      : connection_(connection), checkpointer_(checkpointer), clock_(clock) {}
+  void restart_if_long();
+
+ private:
+  sqlite::Connection& connection_;
+  const Checkpointer& checkpointer_;
+  Clock& clock_;
+  std::int64_t tried_us_ = 0;
+};
 
 }  // namespace leat::changelog

@@ -19,8 +19,6 @@
 
 namespace leat::changelog {
 
-constexpr std::int64_t heartbeat_interval_ms = 1'000;
-
 struct FollowerStatus {
   std::string name;
   Cursor durable;

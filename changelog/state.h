@@ -18,6 +18,8 @@ struct DatabaseState {
 Result<std::optional<DatabaseState>> read_state(sqlite::Connection& connection);
 // Makes `_leat_meta`. Inside the caller's transaction, if any.
 Result<void> create_state(sqlite::Connection& connection, const DatabaseState& state);
+// Names the history that a file made with a nil id has taken up.
+Result<void> write_database_id(sqlite::Connection& connection, const DatabaseId& database_id);
 Result<void> write_applied_cursor(sqlite::Connection& connection, Cursor applied);
 
 }  // namespace leat::changelog

@@ -13,6 +13,7 @@
 namespace leat::changelog {
 
 constexpr int subscribe_protocol_version = 1;
+constexpr std::int64_t heartbeat_interval_ms = 1'000;
 
 // Follower to master, first: who I am and where I stand. A nil database id: I am empty and take any database.
 struct Hello {

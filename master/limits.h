@@ -18,6 +18,5 @@ constexpr std::size_t sweep_rows_max = 2'000;       // outcomes removed by one s
 constexpr std::int64_t sweep_interval_ms = 5'000;
 constexpr std::uint64_t disk_reserve_bytes_default = 16u << 20;
 constexpr std::size_t classified_statements_max = 4'096;
-constexpr int wal_restart_pages = 4'096;  // the writer restarts the WAL between groups from this size on
 
 }  // namespace leat::master

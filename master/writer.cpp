@@ -13,7 +13,6 @@ namespace leat::master {
 namespace {
 
 constexpr auto recover_interval = std::chrono::milliseconds(250);
-constexpr std::int64_t wal_restart_interval_us = 20'000;
 constexpr auto idle_interval = std::chrono::milliseconds(500);
 
 // The reply of a write that the master itself asked for.
@@ -60,6 +59,7 @@ Result<std::unique_ptr<Writer>> Writer::start(WriterOptions options, FileSystem&
   LEAT_ASSIGN(writer->checkpointer_,
               changelog::Checkpointer::start(writer->store_->options().database_path, std::move(hooks)));
   changelog::report_wal_pages(writer->store_->connection(), *writer->checkpointer_);
+  writer->wal_restarter_.emplace(writer->store_->connection(), *writer->checkpointer_, clock);
   writer->group_commit_ =
       std::make_unique<GroupCommit>(*writer->store_, writer->options_.group, files, clock, writer->sink_);
   std::vector<Write> schema;
@@ -165,10 +165,7 @@ void Writer::try_to_recover() {
 
 void Writer::keep_house() {
   const std::int64_t now_us = clock_.monotonic_us();
-  if (checkpointer_->wal_pages() > wal_restart_pages && now_us - restarted_us_ > wal_restart_interval_us) {
-    restarted_us_ = now_us;
-    changelog::restart_wal(store_->connection());
-  }
+  wal_restarter_->restart_if_long();
   if (swept_us_ == 0) swept_us_ = now_us;
   if (now_us - swept_us_ < sweep_interval_ms * 1000) return;
   swept_us_ = now_us;

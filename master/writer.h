@@ -7,6 +7,7 @@
 #include <deque>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -76,6 +77,7 @@ class Writer {
   BlockSink sink_;
   std::unique_ptr<changelog::Checkpointer> checkpointer_;  // outlives the store's connection, which reports to it
   std::unique_ptr<Store> store_;
+  std::optional<changelog::WalRestarter> wal_restarter_;
   std::unique_ptr<GroupCommit> group_commit_;
 
   mutable std::mutex mutex_;
@@ -89,7 +91,6 @@ class Writer {
   std::atomic<std::uint64_t> checkpointed_{0};
   std::atomic<std::uint64_t> follower_floor_;
   std::int64_t swept_us_ = 0;
-  std::int64_t restarted_us_ = 0;
   Counts counts_;
   std::thread thread_;
 };
