@@ -96,6 +96,14 @@ struct ConfigReader::Node {
   void fail_type(std::string_view key, std::string_view wanted, const json::value& got) {
     fail(key, "must be " + std::string(wanted) + ", not " + std::string(kind_name(got)));
   }
+  std::shared_ptr<Node> add_child(std::string_view key, const json::object& from) {
+    auto child = std::make_shared<Node>();
+    child->name = name;
+    child->path = path + std::string(key) + ".";
+    child->object = from;
+    children.push_back(child);
+    return child;
+  }
   void check_unknown() {
     for (const auto& member : object) {
       const std::string_view key = member.key();
@@ -198,12 +206,26 @@ std::optional<ConfigReader> ConfigReader::object(std::string_view key) {
     node_->fail_type(key, "an object", *value);
     return std::nullopt;
   }
-  auto child = std::make_shared<Node>();
-  child->name = node_->name;
-  child->path = node_->path + std::string(key) + ".";
-  child->object = value->get_object();
-  node_->children.push_back(child);
-  return ConfigReader(std::move(child));
+  return ConfigReader(node_->add_child(key, value->get_object()));
+}
+
+std::vector<ConfigReader> ConfigReader::object_list(std::string_view key) {
+  std::vector<ConfigReader> out;
+  const json::value* value = node_->find(key);
+  if (value == nullptr) return out;
+  if (!value->is_array()) {
+    node_->fail_type(key, "an array of objects", *value);
+    return out;
+  }
+  for (const json::value& item : value->get_array()) {
+    if (!item.is_object()) {
+      node_->fail(key, "must be an array of objects; it holds " + std::string(kind_name(item)));
+      return out;
+    }
+    const std::string item_key = std::string(key) + "[" + std::to_string(out.size()) + "]";
+    out.push_back(ConfigReader(node_->add_child(item_key, item.get_object())));
+  }
+  return out;
 }
 
 void ConfigReader::ignore(std::string_view key) { node_->known.emplace(key); }

@@ -38,6 +38,8 @@ class ConfigReader {
   std::vector<std::string> string_list(std::string_view key, std::vector<std::string> default_value = {});
   // nullopt when absent. Its problems and unknown keys are found by this reader's finish(), which it must not outlive.
   std::optional<ConfigReader> object(std::string_view key);
+  // Empty when absent. The same for each.
+  std::vector<ConfigReader> object_list(std::string_view key);
   // A known key whose value, whatever it is, is not used.
   void ignore(std::string_view key);
 

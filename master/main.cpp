@@ -1,8 +1,8 @@
 // The program leat-master.
 #include <CLI/CLI.hpp>
 #include <cstdlib>
-#include <iostream>
 
+#include "changelog/block_feed.h"
 #include "core/clock.h"
 #include "core/front_door.h"
 #include "core/log.h"
@@ -21,13 +21,12 @@ Result<void> serve(const std::string& config_path) {
   raise_open_files_limit();
 
   MetricsRegistry metrics;
-  MasterService* shipping = nullptr;
+  changelog::BlockFeed feed;
   LEAT_ASSIGN(auto writer, Writer::start(config.writer, system_files(), system_clock(), system_random(),
-                                         [&shipping](const changelog::AppliedBlock& block) {
-                                           if (shipping != nullptr) shipping->shipper().publish(block.last);
-                                         }));
+                                         [&feed](const changelog::AppliedBlock& block) { feed.publish(block); }));
   MasterService service(*writer, system_clock(), metrics);
-  shipping = &service;
+  const auto shipping =
+      feed.connect([&service](const changelog::AppliedBlock& block) { service.shipper().publish(block.last); });
 
   const char* project = std::getenv("RINDLE_PROJECT_ID");
   const FrontDoor door({"rindle-replicator", project == nullptr ? "" : project, std::move(access),
