@@ -12,6 +12,7 @@
 #include "core/reader_pool.h"
 #include "follower/live_json.h"
 #include "follower/subscriptions.h"
+#include "sqlclient/wire/json_document.h"
 #include "sqlclient/wire/json_text.h"
 #include "sqlclient/wire/requests.h"
 
@@ -103,12 +104,9 @@ std::optional<std::int64_t> number_at(const json::object& object, std::string_vi
 }
 
 Result<json::object> parse_body(const std::string& body) {
-  json::parse_options options;
-  options.max_depth = kBodyDepthMax;
-  boost::system::error_code failed;
-  json::value value = json::parse(body, failed, {}, options);
-  if (failed || !value.is_object()) return make_error(ErrorCode::kStatementInvalid, "invalid JSON body");
-  return std::move(value.get_object());
+  auto value = wire::parse_json(body, {}, kBodyDepthMax);
+  if (value.has_error() || !value->is_object()) return make_error(ErrorCode::kStatementInvalid, "invalid JSON body");
+  return std::move(value->get_object());
 }
 
 Result<QueryAst> parse_ast(const json::object& body) {

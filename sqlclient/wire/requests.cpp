@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "core/limits.h"
+#include "sqlclient/wire/json_document.h"
 #include "sqlclient/wire/limits.h"
 
 namespace leat::wire {
@@ -29,9 +30,7 @@ class Document {
     return &root_.get_object();
   }
   Result<void> parse(std::string_view body) {
-    boost::system::error_code error;
-    root_ = json::parse(json::string_view(body.data(), body.size()), error, json::storage_ptr(&memory_));
-    if (error) return make_error(ErrorCode::kJsonInvalid, "invalid JSON body");
+    LEAT_ASSIGN(root_, parse_json(body, json::storage_ptr(&memory_)));
     return {};
   }
   const json::value& root() const { return root_; }
@@ -74,6 +73,7 @@ std::optional<std::string> decode_base64(std::string_view text) {
       if (value < 0) return std::nullopt;
       bits = (bits << 6) | static_cast<std::uint32_t>(value);
     }
+    if ((bits & ((1u << (8 * padding)) - 1)) != 0) return std::nullopt;  // bits that stand for nothing
     for (std::size_t i = 0; i < 3 - padding; ++i) bytes += static_cast<char>((bits >> (16 - 8 * i)) & 0xff);
   }
   return bytes;

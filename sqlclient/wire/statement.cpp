@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cctype>
 #include <cmath>
+#include <unordered_map>
 
 #include "sqlclient/wire/json_text.h"
 
@@ -12,20 +13,33 @@ namespace leat::wire {
 
 namespace {
 
-const Value* find_named(const Statement& statement, std::string_view parameter) {
-  const std::string_view bare = parameter.substr(1);
-  for (const auto& [name, value] : statement.named) {
-    if (name == bare || name == parameter) return &value;
-  }
-  return nullptr;
-}
-
-bool is_parameter(const sqlite::Statement& compiled, std::string_view name) {
+// Names come with or without their prefix; of two spellings of one name the exact one counts.
+Result<void> bind_named(sqlite::Statement& compiled, const Statement& statement) {
+  std::unordered_map<std::string_view, std::size_t> at;
+  for (std::size_t i = 0; i < statement.named.size(); ++i) at.emplace(statement.named[i].first, i);
+  std::vector<bool> used(statement.named.size());
   for (int index = 1; index <= compiled.parameter_count(); ++index) {
-    const std::string_view parameter = compiled.parameter_name(index);
-    if (parameter == name || parameter.substr(1) == name) return true;
+    const std::string_view name = compiled.parameter_name(index);
+    if (name.empty() || name.front() == '?') {
+      return make_error(ErrorCode::kStatementInvalid, "positional placeholder cannot be bound with named args");
+    }
+    const auto bare = at.find(name.substr(1));
+    auto found = at.find(name);
+    if (found == at.end()) found = bare;
+    if (found == at.end()) {
+      return make_error(ErrorCode::kStatementInvalid, "missing named bind value for " + std::string(name));
+    }
+    compiled.bind(index, statement.named[found->second].second);
+    used[found->second] = true;
+    if (bare != at.end()) used[bare->second] = true;
   }
-  return false;
+  for (std::size_t i = 0; i < used.size(); ++i) {
+    if (!used[i]) {
+      return make_error(ErrorCode::kStatementInvalid,
+                        "named bind \"" + statement.named[i].first + "\" is not used by the statement");
+    }
+  }
+  return {};
 }
 
 Error blob_refused(int column) {
@@ -89,32 +103,14 @@ std::string upper_case(std::string text) {
 }  // namespace
 
 Result<void> bind(sqlite::Statement& compiled, const Statement& statement) {
+  if (statement.has_names) return bind_named(compiled, statement);
   const int expected = compiled.parameter_count();
-  if (!statement.has_names) {
-    if (statement.positional.size() != static_cast<std::size_t>(expected)) {
-      return make_error(ErrorCode::kStatementInvalid, "statement expects " + std::to_string(expected) +
-                                                          " positional values, got " +
-                                                          std::to_string(statement.positional.size()));
-    }
-    for (int i = 0; i < expected; ++i) compiled.bind(i + 1, statement.positional[static_cast<std::size_t>(i)]);
-    return {};
+  if (statement.positional.size() != static_cast<std::size_t>(expected)) {
+    return make_error(ErrorCode::kStatementInvalid, "statement expects " + std::to_string(expected) +
+                                                        " positional values, got " +
+                                                        std::to_string(statement.positional.size()));
   }
-  for (int index = 1; index <= expected; ++index) {
-    const std::string_view name = compiled.parameter_name(index);
-    if (name.empty() || name.front() == '?') {
-      return make_error(ErrorCode::kStatementInvalid, "positional placeholder cannot be bound with named args");
-    }
-    const Value* value = find_named(statement, name);
-    if (value == nullptr) {
-      return make_error(ErrorCode::kStatementInvalid, "missing named bind value for " + std::string(name));
-    }
-    compiled.bind(index, *value);
-  }
-  for (const auto& [name, value] : statement.named) {
-    if (!is_parameter(compiled, name)) {
-      return make_error(ErrorCode::kStatementInvalid, "named bind \"" + name + "\" is not used by the statement");
-    }
-  }
+  for (int i = 0; i < expected; ++i) compiled.bind(i + 1, statement.positional[static_cast<std::size_t>(i)]);
   return {};
 }
 
