@@ -46,7 +46,7 @@ class Shipper::Session final : public WebSocketListener, public std::enable_shar
   }
   void on_close() override {
     const std::lock_guard lock(mutex_);
-    closed_ = true;
+    socket_.reset();
     if (shipper_ != nullptr) shipper_->wake();
   }
 
@@ -59,11 +59,10 @@ class Shipper::Session final : public WebSocketListener, public std::enable_shar
     std::shared_ptr<WebSocket> socket;
     std::optional<Hello> hello;
     std::string problem;
-    bool closed = false;
   };
   Mail take_mail() {
     const std::lock_guard lock(mutex_);
-    return {socket_, std::exchange(hello_, std::nullopt), std::exchange(problem_, {}), closed_};
+    return {socket_, std::exchange(hello_, std::nullopt), std::exchange(problem_, {})};
   }
   FollowerStatus status() const {
     const std::lock_guard lock(mutex_);
@@ -90,7 +89,6 @@ class Shipper::Session final : public WebSocketListener, public std::enable_shar
   std::shared_ptr<WebSocket> socket_;
   std::optional<Hello> hello_;
   std::string problem_;
-  bool closed_ = false;
   FollowerStatus status_;
 };
 
@@ -108,12 +106,7 @@ void Shipper::stop() {
   }
   wake_.notify_one();
   if (thread_.joinable()) thread_.join();
-  std::list<std::shared_ptr<Session>> sessions;
-  {
-    const std::lock_guard lock(mutex_);
-    sessions.swap(sessions_);
-  }
-  for (const auto& session : sessions) session->detach();
+  for (const auto& session : sessions()) session->detach();
 }
 
 std::shared_ptr<WebSocketListener> Shipper::listener() {
@@ -147,16 +140,23 @@ void Shipper::wake() {
 
 std::vector<FollowerStatus> Shipper::followers() const {
   std::vector<FollowerStatus> all;
-  const std::lock_guard lock(mutex_);
-  for (const auto& session : sessions_) {
+  for (const auto& session : sessions()) {
     if (auto status = session->status(); !status.name.empty()) all.push_back(std::move(status));
   }
   return all;
 }
 
+std::vector<std::shared_ptr<Shipper::Session>> Shipper::sessions() const {
+  std::vector<std::shared_ptr<Session>> alive;
+  const std::lock_guard lock(mutex_);
+  for (const auto& weak : sessions_) {
+    if (auto session = weak.lock()) alive.push_back(std::move(session));
+  }
+  return alive;
+}
+
 void Shipper::run() {
   while (true) {
-    std::list<std::shared_ptr<Session>> sessions;
     Cursor committed;
     {
       std::unique_lock lock(mutex_);
@@ -165,17 +165,11 @@ void Shipper::run() {
       wake_.wait_for(lock, wait, [&] { return stopping_ || has_work_; });
       if (stopping_) return;
       has_work_ = false;
-      sessions = sessions_;
+      sessions_.remove_if([](const auto& session) { return session.expired(); });
       committed = committed_;
     }
-    for (const auto& session : sessions) {
+    for (const auto& session : sessions()) {
       const auto mail = session->take_mail();
-      if (mail.closed) {
-        const std::lock_guard lock(mutex_);
-        sessions_.remove(session);
-        session->detach();
-        continue;
-      }
       if (mail.socket == nullptr || session->refused) continue;
       if (!mail.problem.empty()) {
         session->refuse(*mail.socket, "PROTOCOL", mail.problem);

@@ -48,6 +48,7 @@ class Shipper {
   void welcome(Session& session, WebSocket& socket, const Hello& hello, Cursor committed);
   void pump(Session& session, WebSocket& socket, Cursor committed);
   void wake();
+  std::vector<std::shared_ptr<Session>> sessions() const;
 
   ChangeLog& log_;
   DatabaseId database_id_;
@@ -58,7 +59,8 @@ class Shipper {
   bool has_work_ = false;
   bool stopping_ = false;
   Cursor committed_;
-  std::list<std::shared_ptr<Session>> sessions_;
+  // A connection owns its session. The mutex of a session may be held when this one is taken, never the other way.
+  std::list<std::weak_ptr<Session>> sessions_;
   std::thread thread_;
 };
 
