@@ -36,7 +36,7 @@ struct GroupCommit::Pending {
   Cursor head;  // of the last write that changed something
   std::vector<changelog::Transaction> transactions;
   std::vector<HttpResponse> answers;    // one for each write executed
-  std::vector<bool> depends_on_commit;  // answers that are only true once the group is committed
+  std::vector<bool> depends_on_commit;  // answers that are only true once the writes up to there are committed
   std::size_t bytes = 0;
 };
 
@@ -47,7 +47,9 @@ GroupCommit::GroupCommit(Store& store, Options options, FileSystem& files, Clock
       return make_error(ErrorCode::kStatementUnsupported,
                         "table \"" + std::string(table) + "\" is Leat's own and is only read");
     }
-    if (std::find(excluded.begin(), excluded.end(), table) != excluded.end()) {
+    if (std::any_of(excluded.begin(), excluded.end(), [&](const std::string& name) {
+          return sqlite3_stricmp(name.c_str(), std::string(table).c_str()) == 0;
+        })) {
       return make_error(
           ErrorCode::kStatementUnsupported,
           "table \"" + std::string(table) + "\" is excluded by the configuration, so it cannot be written");
@@ -67,14 +69,6 @@ void GroupCommit::make_executor() {
 
 bool GroupCommit::commit(std::span<Write> writes) {
   while (!writes.empty()) {
-    if (must_recover_) {
-      for (Write& write : writes) {
-        write.reply.send(write_error(
-            make_error(ErrorCode::kUnavailable, "the master is recovering its change log", RetryScope::kRequest),
-            write.style));
-      }
-      return false;
-    }
     std::size_t count = 0;
     while (count < writes.size() && !writes[count].is_exclusive()) ++count;
     const std::size_t answered = count == 0 ? commit_exclusive(writes.front()) : commit_run(writes.first(count));
@@ -95,13 +89,16 @@ std::size_t GroupCommit::commit_exclusive(Write& write) {
 }
 
 std::size_t GroupCommit::commit_run(std::span<Write> writes) {
+  commit_failure_.reset();
   Pending pending;
   pending.head = store_.applied();
-  auto ready = check_disk_reserve();
+  auto ready = check_recovered();
+  if (!ready.has_error()) ready = check_disk_reserve();
   if (!ready.has_error()) ready = run_cached("begin immediate");
   if (ready.has_error()) {
     const Error error = explain(std::move(ready).error());
     for (Write& write : writes) write.reply.send(write_error(error, write.style));
+    commit_failure_ = error;
     return writes.size();
   }
 
@@ -115,13 +112,19 @@ std::size_t GroupCommit::commit_run(std::span<Write> writes) {
                               ? std::move(executed).error()
                               : make_error(ErrorCode::kInternal, "the statement ended the transaction it ran in");
       std::span<Write> survivors = writes.first(i);
-      while (!survivors.empty()) survivors = survivors.subspan(commit_run(survivors));
-      writes[i].reply.send(write_error(explain(error), writes[i].style));
+      std::optional<Error> failure;
+      while (!survivors.empty()) {
+        survivors = survivors.subspan(commit_run(survivors));
+        if (commit_failure_) failure = commit_failure_;
+      }
+      // What the culprit ran into may be a row of a survivor that did not come to stay.
+      writes[i].reply.send(write_error(failure ? *failure : explain(error), writes[i].style));
+      commit_failure_ = std::move(failure);
       return i + 1;
     }
     if (executed.has_error()) {
       pending.answers.push_back(write_error(explain(std::move(executed).error()), writes[i].style));
-      pending.depends_on_commit.push_back(false);
+      pending.depends_on_commit.push_back(!pending.transactions.empty());
     }
   }
   const std::size_t count = pending.answers.size();
@@ -136,12 +139,16 @@ Result<void> GroupCommit::execute_one(Pending& pending, Write& write) {
   if (executed.has_error()) {
     if (store_.connection().in_transaction()) {
       capture_->rewind({});
-      LEAT_TRY(run_cached("rollback to write"));
-      LEAT_TRY(run_cached("release write"));
+      auto undone = run_cached("rollback to write");
+      if (!undone.has_error()) undone = run_cached("release write");
+      if (undone.has_error()) rollback();  // the group goes the way of HAZARDS 14 rather than keep half of a write
     }
     return std::move(executed).error();
   }
-  LEAT_TRY(run_cached("release write"));
+  if (auto released = run_cached("release write"); released.has_error()) {
+    rollback();
+    return released;
+  }
   if (!executed->records.empty()) {
     pending.transactions.push_back({cursor, write.origin, write.request_id, std::move(executed->records)});
     pending.bytes += executed->bytes;
@@ -157,6 +164,7 @@ void GroupCommit::finish(std::span<Write> writes, Pending& pending) {
     rollback();
   } else if (auto committed = log_and_commit(pending); committed.has_error()) {
     const Error& error = committed.error();
+    commit_failure_ = error;
     log().error("a group was not committed", {{"writes", writes.size()}, {"error", error.message}});
     for (std::size_t i = 0; i < writes.size(); ++i) {
       if (pending.depends_on_commit[i]) pending.answers[i] = write_error(error, writes[i].style);
@@ -226,19 +234,22 @@ Result<void> GroupCommit::recover() {
   return {};
 }
 
+Result<void> GroupCommit::check_recovered() const {
+  if (!must_recover_) return {};
+  return make_error(ErrorCode::kUnavailable, "the master is recovering its change log", RetryScope::kRequest);
+}
+
 Result<void> GroupCommit::check_disk_reserve() {
   if (options_.disk_reserve_bytes == 0) return {};
   const std::int64_t now_us = clock_.monotonic_us();
   if (reserve_checked_us_ != 0 && now_us - reserve_checked_us_ < reserve_check_interval_us) return {};
   const auto folder = std::filesystem::absolute(store_.options().database_path).parent_path();
-  LEAT_ASSIGN(const std::uint64_t free_bytes, files_.free_bytes(folder.string()));
-  if (free_bytes < options_.disk_reserve_bytes) {
-    reserve_checked_us_ = 0;
-    return make_error(ErrorCode::kUnavailable,
-                      "the database's disk has " + std::to_string(free_bytes >> 20) + " MiB left, fewer than the " +
-                          std::to_string(options_.disk_reserve_bytes >> 20) +
-                          " MiB that are kept in reserve; nothing was written: free some space",
-                      RetryScope::kRequest);
+  reserve_checked_us_ = 0;
+  if (auto space = check_free_space(files_, folder.string(), options_.disk_reserve_bytes); space.has_error()) {
+    Error error = std::move(space).error();
+    error.message += "; nothing was written: free some space";
+    error.retry_scope = RetryScope::kRequest;
+    return error;
   }
   reserve_checked_us_ = now_us;
   return {};

@@ -43,6 +43,7 @@ class GroupCommit {
   Result<void> execute_one(Pending& pending, Write& write);
   void finish(std::span<Write> writes, Pending& pending);
   Result<void> log_and_commit(Pending& pending);
+  Result<void> check_recovered() const;
   Result<void> check_disk_reserve();
   Result<void> run_cached(std::string_view sql);
   void rollback();
@@ -56,6 +57,7 @@ class GroupCommit {
   std::optional<changelog::Capture> capture_;
   std::optional<WriteExecutor> executor_;
   bool must_recover_ = false;
+  std::optional<Error> commit_failure_;  // of the last commit_run
   std::int64_t reserve_checked_us_ = 0;
 };
 

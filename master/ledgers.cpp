@@ -48,33 +48,38 @@ Result<std::int64_t> Ledgers::outcome_floor() {
   return floor.value_or(0);
 }
 
-Result<bool> Ledgers::sweep(std::string_view sql, std::int64_t oldest_ms) {
-  LEAT_ASSIGN(auto remove, connection_.prepare_cached(sql, sqlite::Access::kInternal));
+Result<bool> Ledgers::sweep_outcomes(std::int64_t oldest_ms) {
+  // The floor is in the keys' own time and ends behind the last key removed, so that a clock that jumps ahead for a
+  // while does not refuse the keys made after it is set right (HAZARDS 29).
+  LEAT_ASSIGN(auto find,
+              connection_.prepare_cached("select count(*), max(made_ms) from (select made_ms from _leat_outcomes where "
+                                         "made_ms < ? order by made_ms limit ?)",
+                                         sqlite::Access::kInternal));
+  find->bind(1, oldest_ms);
+  find->bind(2, static_cast<std::int64_t>(sweep_rows_max));
+  LEAT_TRY(find->step());
+  const std::int64_t count = find->column_int64(0);
+  if (count == 0) return false;
+  const std::int64_t floor_ms = find->column_int64(1) + 1;
+  LEAT_ASSIGN(auto remove,
+              connection_.prepare_cached("delete from _leat_outcomes where made_ms < ?", sqlite::Access::kInternal));
+  remove->bind(1, floor_ms);
+  LEAT_TRY(remove->run());
+  LEAT_TRY(
+      set_number("insert into _leat_floors (ledger, floor_ms) values (?, ?) on conflict (ledger) do update set "
+                 "floor_ms = max(floor_ms, excluded.floor_ms)",
+                 "outcomes", floor_ms));
+  return count == static_cast<std::int64_t>(sweep_rows_max);
+}
+
+Result<bool> Ledgers::sweep_control_keys(std::int64_t oldest_ms) {
+  LEAT_ASSIGN(auto remove, connection_.prepare_cached("delete from _leat_control_keys where key in (select key from "
+                                                      "_leat_control_keys where used_ms < ? limit ?)",
+                                                      sqlite::Access::kInternal));
   remove->bind(1, oldest_ms);
   remove->bind(2, static_cast<std::int64_t>(sweep_rows_max));
   LEAT_TRY(remove->run());
   return connection_.changes() == static_cast<std::int64_t>(sweep_rows_max);
-}
-
-Result<bool> Ledgers::sweep_outcomes(std::int64_t oldest_ms) {
-  // Every key below the floor is refused whether its row is still there or not, so the floor may run ahead of the rows.
-  LEAT_ASSIGN(const bool more,
-              sweep("delete from _leat_outcomes where (made_ms, key_id) in (select made_ms, key_id from _leat_outcomes "
-                    "where made_ms < ? order by made_ms limit ?)",
-                    oldest_ms));
-  if (connection_.changes() > 0) {
-    LEAT_TRY(
-        set_number("insert into _leat_floors (ledger, floor_ms) values (?, ?) on conflict (ledger) do update set "
-                   "floor_ms = max(floor_ms, excluded.floor_ms)",
-                   "outcomes", oldest_ms));
-  }
-  return more;
-}
-
-Result<bool> Ledgers::sweep_control_keys(std::int64_t oldest_ms) {
-  return sweep(
-      "delete from _leat_control_keys where key in (select key from _leat_control_keys where used_ms < ? limit ?)",
-      oldest_ms);
 }
 
 Result<bool> Ledgers::has_control_key(const wire::ControlKey& key) {

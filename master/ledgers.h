@@ -24,8 +24,8 @@ class Ledgers {
   Result<void> keep_outcome(const IdempotencyKey& key, const Fingerprint& fingerprint, std::string_view reply);
   // Keys below this time are gone for good; never moves back.
   Result<std::int64_t> outcome_floor();
-  // Removes at most sweep_rows_max outcomes made before `oldest_ms`, and moves the floor behind what it removed. True
-  // when there may be more.
+  // Removes the oldest of the outcomes made before `oldest_ms`, sweep_rows_max and those of the last one's millisecond,
+  // and moves the floor behind what it removed. True when there may be more.
   Result<bool> sweep_outcomes(std::int64_t oldest_ms);
   // The same for control keys used before `oldest_ms`.
   Result<bool> sweep_control_keys(std::int64_t oldest_ms);
@@ -43,7 +43,6 @@ class Ledgers {
  private:
   Result<std::optional<std::int64_t>> find_number(std::string_view sql, std::string_view key);
   Result<void> set_number(std::string_view sql, std::string_view key, std::int64_t number);
-  Result<bool> sweep(std::string_view sql, std::int64_t oldest_ms);
 
   sqlite::Connection& connection_;
 };

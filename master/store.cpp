@@ -1,5 +1,9 @@
 #include "master/store.h"
 
+#include <sqlite3.h>
+
+#include <filesystem>
+
 #include "changelog/apply.h"
 #include "changelog/catalog.h"
 #include "changelog/state.h"
@@ -19,26 +23,33 @@ Result<std::unique_ptr<Store>> Store::open(StoreOptions options, FileSystem& fil
   LEAT_TRY(files.create_directories(options.log_directory));
   LEAT_ASSIGN(auto lock, FolderLock::acquire(options.log_directory));
   std::unique_ptr<Store> store(new Store(std::move(options), std::move(lock)));
-  LEAT_TRY(store->open_database(files, random));
+  LEAT_TRY(store->inspect_database(files, random));
   LEAT_TRY(store->open_log(files, random));
+  LEAT_TRY(store->make_database());
   return store;
 }
 
-Result<void> Store::open_database(FileSystem& files, Random& random) {
+Result<void> Store::inspect_database(FileSystem& files, Random& random) {
   LEAT_ASSIGN(const auto log_id, changelog::segment_log_database_id(options_.log_directory, files));
-  LEAT_ASSIGN(connection_, sqlite::Connection::open(options_.database_path, sqlite::OpenMode::kCreate));
-  LEAT_ASSIGN(auto state, changelog::read_state(*connection_));
-  if (!state) {
-    LEAT_ASSIGN(const auto catalog, changelog::Catalog::load(*connection_));
-    if (!catalog->tables().empty()) {
-      return make_error(ErrorCode::kDatabaseMismatch,
-                        options_.database_path +
-                            " is a SQLite database that Leat did not make, and has no change log; name a new file for "
-                            "`db`, and bring the rows over with migrations and writes");
+  std::optional<changelog::DatabaseState> state;
+  if (std::filesystem::exists(options_.database_path)) {
+    LEAT_ASSIGN(connection_, sqlite::Connection::open(options_.database_path, sqlite::OpenMode::kReadWrite));
+    // A refusal closes the file as it found it, its WAL included.
+    sqlite3_db_config(connection_->handle(), SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, nullptr);
+    LEAT_ASSIGN(state, changelog::read_state(*connection_));
+    if (!state) {
+      LEAT_ASSIGN(const auto catalog, changelog::Catalog::load(*connection_));
+      if (!catalog->tables().empty()) {
+        return make_error(ErrorCode::kDatabaseMismatch,
+                          options_.database_path +
+                              " is a SQLite database that Leat did not make, and has no change log; name a new file "
+                              "for `db`, and bring the rows over with migrations and writes");
+      }
     }
+  }
+  is_new_ = !state.has_value();
+  if (is_new_) {
     state = changelog::DatabaseState{log_id ? *log_id : random.uuid(), Cursor()};
-    LEAT_TRY(sqlite::configure_writer(*connection_));
-    LEAT_TRY(changelog::create_state(*connection_, *state));
   } else if (log_id && *log_id != state->database_id) {
     return make_error(ErrorCode::kDatabaseMismatch,
                       "the change log in " + options_.log_directory + " belongs to database " + log_id->to_text() +
@@ -48,11 +59,19 @@ Result<void> Store::open_database(FileSystem& files, Random& random) {
     return make_error(ErrorCode::kCorrupt, options_.database_path + " has applied " + state->applied.to_text() +
                                                " but there is no change log in " + options_.log_directory +
                                                "; put the log that belongs to it in its place");
-  } else {
-    LEAT_TRY(sqlite::configure_writer(*connection_));
   }
   database_id_ = state->database_id;
   applied_ = state->applied;
+  return {};
+}
+
+Result<void> Store::make_database() {
+  if (connection_ == nullptr) {
+    LEAT_ASSIGN(connection_, sqlite::Connection::open(options_.database_path, sqlite::OpenMode::kCreate));
+  }
+  sqlite3_db_config(connection_->handle(), SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 0, nullptr);
+  LEAT_TRY(sqlite::configure_writer(*connection_));
+  if (is_new_) LEAT_TRY(changelog::create_state(*connection_, {database_id_, applied_}));
   return {};
 }
 

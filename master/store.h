@@ -48,8 +48,10 @@ class Store {
 
  private:
   Store(StoreOptions options, FolderLock lock);
-  Result<void> open_database(FileSystem& files, Random& random);
+  // Everything that could refuse is looked at before anything is made.
+  Result<void> inspect_database(FileSystem& files, Random& random);
   Result<void> open_log(FileSystem& files, Random& random);
+  Result<void> make_database();
 
   StoreOptions options_;
   FolderLock lock_;
@@ -57,6 +59,7 @@ class Store {
   std::unique_ptr<changelog::ChangeLog> log_;
   DatabaseId database_id_;
   Cursor applied_;
+  bool is_new_ = false;
 };
 
 }  // namespace leat::master

@@ -16,21 +16,22 @@ constexpr auto recover_interval = std::chrono::milliseconds(250);
 constexpr auto idle_interval = std::chrono::milliseconds(500);
 
 // The reply of a write that the master itself asked for.
-class NoReply final : public HttpReply::Sink {
+class InternalReply final : public HttpReply::Sink {
  public:
   void send(HttpResponse response) override {
-    if (response.status != 200) leat::log().error("an internal write failed", {{"answer", response.body}});
+    if (response.status == 200) return;
+    problem_ = std::move(response.body);
+    leat::log().warn("an internal write was not made", {{"answer", problem_}});
   }
+  const std::string& problem() const { return problem_; }  // once it is answered
+
+ private:
+  std::string problem_;
 };
 
-Write internal_write(Body body) {
-  return Write{changelog::Origin::kLedger,
-               "",
-               {},
-               std::move(body),
-               AnswerStyle::kControl,
-               0,
-               HttpReply(std::make_shared<NoReply>())};
+Write internal_write(Body body, std::shared_ptr<InternalReply> reply) {
+  return Write{changelog::Origin::kLedger, "", {}, std::move(body), AnswerStyle::kControl, 0,
+               HttpReply(std::move(reply))};
 }
 
 }  // namespace
@@ -63,11 +64,11 @@ Result<std::unique_ptr<Writer>> Writer::start(WriterOptions options, FileSystem&
   writer->group_commit_ =
       std::make_unique<GroupCommit>(*writer->store_, writer->options_.group, files, clock, writer->sink_);
   std::vector<Write> schema;
-  schema.push_back(internal_write(SystemSchemaBody{}));
+  const auto made = std::make_shared<InternalReply>();
+  schema.push_back(internal_write(SystemSchemaBody{}, made));
   writer->group_commit_->commit(schema);
-  if (writer->committed() == Cursor()) {
-    return make_error(ErrorCode::kLogUnavailable,
-                      "the new database's first block could not be written; see the log above");
+  if (!made->problem().empty()) {
+    return make_error(ErrorCode::kLogUnavailable, "the system tables could not be made: " + made->problem());
   }
   writer->count_producers();
   writer->serving_ = true;
@@ -178,7 +179,7 @@ void Writer::keep_house() {
   }
 }
 
-void Writer::submit_sweep() { submit(internal_write(SweepBody{})); }
+void Writer::submit_sweep() { submit(internal_write(SweepBody{}, std::make_shared<InternalReply>())); }
 
 void Writer::count_producers() {
   Ledgers ledgers(store_->connection());
