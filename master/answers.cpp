@@ -77,6 +77,23 @@ std::string batch_answer(std::string_view results, std::optional<Cursor> cursor)
   return sql_answer(R"(,"results":[)", results, "]", cursor);
 }
 
+std::string script_answer(std::optional<Cursor> cursor) {
+  std::string out = R"({"commit_cursor":)";
+  append_cursor(out, cursor);
+  out += '}';
+  return out;
+}
+
+std::string script_failure(std::string error_body, std::size_t index, std::string_view results) {
+  error_body.pop_back();
+  error_body += R"(,"statement_index":)";
+  wire::append_integer(error_body, static_cast<std::int64_t>(index));
+  error_body += R"(,"partial_results":[)";
+  error_body += results;
+  error_body += "]}";
+  return error_body;
+}
+
 std::string control_answer(const ControlReceipt& receipt) {
   std::string out = R"({"applied":)";
   out += truth(receipt.applied);

@@ -16,6 +16,10 @@ namespace leat::master {
 std::string execute_answer(std::string_view results, std::optional<Cursor> cursor);
 std::string batch_answer(std::string_view results, std::optional<Cursor> cursor);
 
+std::string script_answer(std::optional<Cursor> cursor);
+// The failure of a script's step: the step's own error body with its index and the results of the steps before it.
+std::string script_failure(std::string error_body, std::size_t index, std::string_view results);
+
 struct ControlReceipt {
   bool applied = false;
   std::optional<Cursor> cursor;

@@ -15,9 +15,11 @@ std::string_view bytes_of(const std::array<std::uint8_t, 16>& bytes) {
 }  // namespace
 
 Result<std::optional<Ledgers::Outcome>> Ledgers::find_outcome(const IdempotencyKey& key) {
-  LEAT_ASSIGN(auto find, connection_.prepare_cached(
-                             "select fingerprint, reply from _leat_outcomes where made_ms = ? and key_id = ?",
-                             sqlite::Access::kInternal));
+  LEAT_ASSIGN(auto find,
+              connection_.prepare_cached(
+                  "select fingerprint, status, steps_done, cursor, reply from _leat_outcomes where made_ms = ? "
+                  "and key_id = ?",
+                  sqlite::Access::kInternal));
   find->bind(1, key.made_ms);
   find->bind_blob(2, bytes_of(key.id));
   LEAT_ASSIGN(const bool found, find->step());
@@ -28,19 +30,29 @@ Result<std::optional<Ledgers::Outcome>> Ledgers::find_outcome(const IdempotencyK
     return make_error(ErrorCode::kCorrupt, "_leat_outcomes holds a fingerprint of the wrong size");
   }
   std::copy(fingerprint.begin(), fingerprint.end(), outcome.fingerprint.begin());
-  outcome.reply = find->column_bytes(1);
+  outcome.status = static_cast<int>(find->column_int64(1));
+  outcome.steps_done = static_cast<std::size_t>(find->column_int64(2));
+  if (!find->column_is_null(3)) outcome.cursor = Cursor(static_cast<std::uint64_t>(find->column_int64(3)));
+  outcome.reply = find->column_bytes(4);
   return std::optional<Outcome>(std::move(outcome));
 }
 
-Result<void> Ledgers::keep_outcome(const IdempotencyKey& key, const Fingerprint& fingerprint, std::string_view reply) {
-  LEAT_ASSIGN(auto insert, connection_.prepare_cached(
-                               "insert into _leat_outcomes (made_ms, key_id, fingerprint, reply) values (?, ?, ?, ?)",
-                               sqlite::Access::kInternal));
-  insert->bind(1, key.made_ms);
-  insert->bind_blob(2, bytes_of(key.id));
-  insert->bind_blob(3, bytes_of(fingerprint));
-  insert->bind(4, reply);
-  return insert->run();
+Result<void> Ledgers::keep_outcome(const IdempotencyKey& key, const Outcome& outcome) {
+  LEAT_ASSIGN(auto keep,
+              connection_.prepare_cached(
+                  "insert into _leat_outcomes (made_ms, key_id, fingerprint, status, steps_done, cursor, reply) "
+                  "values (?, ?, ?, ?, ?, ?, ?) on conflict (made_ms, key_id) do update set status = "
+                  "excluded.status, steps_done = excluded.steps_done, cursor = excluded.cursor, reply = "
+                  "excluded.reply",
+                  sqlite::Access::kInternal));
+  keep->bind(1, key.made_ms);
+  keep->bind_blob(2, bytes_of(key.id));
+  keep->bind_blob(3, bytes_of(outcome.fingerprint));
+  keep->bind(4, std::int64_t{outcome.status});
+  keep->bind(5, static_cast<std::int64_t>(outcome.steps_done));
+  if (outcome.cursor) keep->bind(6, static_cast<std::int64_t>(outcome.cursor->value()));
+  keep->bind(7, std::string_view(outcome.reply));
+  return keep->run();
 }
 
 Result<std::int64_t> Ledgers::outcome_floor() {

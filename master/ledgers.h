@@ -18,10 +18,14 @@ class Ledgers {
 
   struct Outcome {
     Fingerprint fingerprint{};
-    std::string reply;  // the answer's body, byte for byte
+    int status = 200;              // of the answer; 0: a script that is under way
+    std::size_t steps_done = 0;    // of a script
+    std::optional<Cursor> cursor;  // of a script's last write
+    std::string reply;             // the answer's body, byte for byte; of a script under way: its results so far
   };
   Result<std::optional<Outcome>> find_outcome(const IdempotencyKey& key);
-  Result<void> keep_outcome(const IdempotencyKey& key, const Fingerprint& fingerprint, std::string_view reply);
+  // Keeps a new outcome, or in place of the one that is there.
+  Result<void> keep_outcome(const IdempotencyKey& key, const Outcome& outcome);
   // Keys below this time are gone for good; never moves back.
   Result<std::int64_t> outcome_floor();
   // Removes the oldest of the outcomes made before `oldest_ms`, sweep_rows_max and those of the last one's millisecond,

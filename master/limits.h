@@ -17,6 +17,7 @@ constexpr std::int64_t key_ahead_ms_max = 300'000;  // how far a key's time may 
 constexpr std::size_t sweep_rows_max = 2'000;       // outcomes removed by one sweep
 constexpr std::int64_t sweep_interval_ms = 5'000;
 constexpr std::uint64_t disk_reserve_bytes_default = 16u << 20;
+constexpr std::size_t script_statements_max = 1'000;
 constexpr std::size_t classified_statements_max = 4'096;
 
 }  // namespace leat::master

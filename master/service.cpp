@@ -4,9 +4,11 @@
 #include <array>
 #include <utility>
 
+#include "core/sqlite_script.h"
 #include "master/answers.h"
 #include "master/fingerprint.h"
 #include "master/limits.h"
+#include "master/script.h"
 #include "sqlclient/wire/errors.h"
 #include "sqlclient/wire/requests.h"
 
@@ -16,9 +18,9 @@ namespace {
 
 constexpr std::string_view kPublicPrefix = "/v1/sql/";
 
-constexpr std::array<std::string_view, 7> kPaths{"/v1/sql/execute",  "/v1/sql/batch",     "/v1/sql/migrate",
-                                                 "/execute-sql-txn", "/execute-sql-read", "/migrate",
-                                                 "/reject-mutation"};
+constexpr std::array<std::string_view, 8> kPaths{
+    "/v1/sql/execute",  "/v1/sql/batch",     "/v1/sql/migrate", "/v1/sql/execute-multiple",
+    "/execute-sql-txn", "/execute-sql-read", "/migrate",        "/reject-mutation"};
 
 void send_error(HttpReply& reply, const Error& error, wire::Plane plane) {
   reply.send(wire::error_response(error, plane));
@@ -28,6 +30,13 @@ ReaderPool::Options reader_options(const std::string& path) {
   ReaderPool::Options options;
   options.path = path;
   return options;
+}
+
+Result<IdempotencyKey> parse_required_key(std::string_view text) {
+  if (text.empty()) {
+    return make_error(ErrorCode::kStatementInvalid, "write request requires a non-empty idempotency_key");
+  }
+  return IdempotencyKey::parse(text);
 }
 
 constexpr std::chrono::milliseconds read_time{statement_read_ms_max};
@@ -91,6 +100,8 @@ void MasterService::handle(HttpRequest request, HttpReply reply) {
     execute_sql(request, std::move(reply), false);
   } else if (path == "/v1/sql/batch") {
     execute_sql(request, std::move(reply), true);
+  } else if (path == "/v1/sql/execute-multiple") {
+    execute_script(request, std::move(reply));
   } else if (path == "/v1/sql/migrate") {
     migrate_public(request, std::move(reply));
   } else if (path == "/execute-sql-txn") {
@@ -193,10 +204,7 @@ Result<std::optional<std::string>> MasterService::try_read(PendingSql& pending, 
 
 void MasterService::write_sql(PendingSql& pending) {
   const auto refuse = [&](const Error& error) { send_error(pending.reply, error, wire::Plane::kPublic); };
-  if (pending.request.idempotency_key.empty()) {
-    return refuse(make_error(ErrorCode::kStatementInvalid, "write request requires a non-empty idempotency_key"));
-  }
-  auto key = IdempotencyKey::parse(pending.request.idempotency_key);
+  auto key = parse_required_key(pending.request.idempotency_key);
   if (key.has_error()) return refuse(key.error());
   auto& statements = pending.request.statements;
   const std::string_view kind = pending.is_batch ? "batch" : "execute";
@@ -218,6 +226,25 @@ void MasterService::write_sql(PendingSql& pending) {
     write.body = StatementsBody{std::move(statements), pending.blobs};
   }
   writer_.submit(std::move(write));
+}
+
+void MasterService::execute_script(HttpRequest& request, HttpReply reply) {
+  const auto refuse = [&](const Error& error) { send_error(reply, error, wire::Plane::kPublic); };
+  auto parsed = wire::parse_script(request.body);
+  if (parsed.has_error()) return refuse(parsed.error());
+  auto key = parse_required_key(parsed->idempotency_key);
+  if (key.has_error()) return refuse(key.error());
+  auto statements = sqlite::split_script(parsed->sql);
+  if (statements.empty()) return refuse(make_error(ErrorCode::kStatementInvalid, "the script holds no SQL statement"));
+  if (statements.size() > script_statements_max) {
+    return refuse(make_error(ErrorCode::kLimit, "a script holds at most " + std::to_string(script_statements_max) +
+                                                    " statements, got " + std::to_string(statements.size())));
+  }
+  wire::Statement whole;
+  whole.sql = std::move(parsed->sql);
+  const Fingerprint fingerprint = fingerprint_of("script", {whole});
+  ScriptRun::start(writer_, {*key, fingerprint, std::move(statements), std::move(request.request_id)},
+                   std::move(reply));
 }
 
 void MasterService::migrate_public(HttpRequest& request, HttpReply reply) {

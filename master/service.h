@@ -37,6 +37,7 @@ class MasterService {
  private:
   struct PendingSql;
   void execute_sql(HttpRequest& request, HttpReply reply, bool is_batch);
+  void execute_script(HttpRequest& request, HttpReply reply);
   void migrate_public(HttpRequest& request, HttpReply reply);
   void migrate_control(HttpRequest& request, HttpReply reply);
   void execute_transaction(HttpRequest& request, HttpReply reply);

@@ -6,10 +6,12 @@ namespace leat::master {
 
 std::span<const SystemTable> system_schema() {
   static constexpr std::array<SystemTable, 6> kTables{{
-      // Outcomes sort by the time in their keys, so that inserts go to the end and a sweep deletes from the front.
+      // A script that is under way has the status 0, and what it has done so far in place of its reply. Outcomes sort
+      // by the time in their keys, so that inserts go to the end and a sweep deletes from the front.
       {"_leat_outcomes",
        "create table _leat_outcomes (made_ms integer not null, key_id blob not null, fingerprint blob not null, "
-       "reply text not null, primary key (made_ms, key_id)) without rowid"},
+       "status integer not null, steps_done integer not null, cursor integer, reply text not null, primary key "
+       "(made_ms, key_id)) without rowid"},
       {"_leat_control_keys",
        "create table _leat_control_keys (key text not null primary key, used_ms integer not null) without rowid"},
       {"_leat_producers",

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <memory>
 #include <string>
 #include <variant>
 #include <vector>
@@ -18,7 +19,17 @@ struct OutcomeGuard {
   IdempotencyKey key;
   Fingerprint fingerprint{};
 };
-using Guard = std::variant<std::monostate, OutcomeGuard, wire::ControlKey, wire::Producer, wire::Mutation>;
+// A step of a script: its statements commit one by one under one key, and a repeat goes on from where it got (HAZARDS
+// 27).
+struct ScriptState;
+struct ScriptGuard {
+  IdempotencyKey key;
+  Fingerprint fingerprint{};
+  std::size_t step = 0;
+  std::shared_ptr<ScriptState>
+      state;  // filled on the writer's thread; to be read once the step has been answered with 200
+};
+using Guard = std::variant<std::monostate, OutcomeGuard, ScriptGuard, wire::ControlKey, wire::Producer, wire::Mutation>;
 
 // Statements that run one after the other in one savepoint; DDL is refused.
 struct StatementsBody {
@@ -31,14 +42,20 @@ struct MigrationsBody {
 };
 // Makes the system tables that are missing.
 struct SystemSchemaBody {};
+// Keeps the answer of a script that is over.
+struct ScriptEndBody {
+  int status = 200;
+  std::string reply;
+};
 // Removes outcomes that are no longer kept.
 struct SweepBody {};
-using Body = std::variant<StatementsBody, MigrationsBody, SystemSchemaBody, SweepBody>;
+using Body = std::variant<StatementsBody, MigrationsBody, SystemSchemaBody, ScriptEndBody, SweepBody>;
 
 // How the answer is written (WIRE).
 enum class AnswerStyle : std::uint8_t {
   kExecute,           // {"result","commit_cursor","routing"}
   kBatch,             // {"results","commit_cursor","routing"}
+  kScriptStep,        // nothing: the guard's state says it all
   kPublicMigration,   // {"applied","commit_cursor"}
   kControl,           // {"applied","cursor"?,"lmid"?,...}
   kControlMigration,  // {"applied","cursor","hashOverridden"}

@@ -1,6 +1,7 @@
 #include "master/write_executor.h"
 
 #include "master/limits.h"
+#include "master/script.h"
 #include "master/system_schema.h"
 
 namespace leat::master {
@@ -42,6 +43,7 @@ Result<WriteExecutor::Answer> WriteExecutor::run(const Write& write, Cursor curs
   auto answer = std::visit(Match{
                                [&](const StatementsBody& body) { return run_body(write, body, cursor); },
                                [&](const MigrationsBody& body) { return run_body(write, body, cursor, head); },
+                               [&](const ScriptEndBody& body) { return end_script(write, body); },
                                [&](const SystemSchemaBody&) { return make_system_tables(); },
                                [&](const SweepBody&) { return run_sweep(); },
                            },
@@ -58,6 +60,14 @@ Result<WriteExecutor::Answer> WriteExecutor::run_body(const Write& write, const 
   const bool changed = capture_.position().records > before;
   const auto commit_cursor = changed ? std::optional<Cursor>(cursor) : std::nullopt;
   if (write.style == AnswerStyle::kExecute) return execute_answer(results, commit_cursor);
+  if (const auto* script = std::get_if<ScriptGuard>(&write.guard)) {
+    ScriptState& state = *script->state;
+    ++state.steps_done;
+    if (changed) state.cursor = cursor;
+    if (!state.results.empty()) state.results += ',';
+    state.results += results;
+    return Answer("{}");
+  }
   if (write.style == AnswerStyle::kBatch) return batch_answer(results, commit_cursor);
   ControlReceipt receipt{changed, commit_cursor, std::nullopt};
   if (!std::holds_alternative<std::monostate>(write.guard)) {  // its ledger row moves, so it has a cursor in any case
@@ -75,6 +85,13 @@ Result<WriteExecutor::Answer> WriteExecutor::run_body(const Write& write, const 
   LEAT_ASSIGN(const auto outcome, migrations_.run(body.migrations, surface, cursor));
   if (outcome.failure && write.style != AnswerStyle::kMigrationList) return *outcome.failure;
   return migration_answer(write.style, outcome, head);
+}
+
+Result<WriteExecutor::Answer> WriteExecutor::end_script(const Write& write, const ScriptEndBody& body) {
+  ScriptState& state = *std::get<ScriptGuard>(write.guard).state;
+  state.status = body.status;
+  state.reply = body.reply;
+  return Answer("{}");
 }
 
 Result<WriteExecutor::Answer> WriteExecutor::make_system_tables() {
@@ -105,6 +122,19 @@ Result<std::optional<WriteExecutor::Answer>> WriteExecutor::absorb(const Guard& 
             LEAT_TRY(judge_outcome(outcome.key, stored->fingerprint, outcome.fingerprint));
             return Absorbed(std::move(stored->reply));
           },
+          [&](const ScriptGuard& script) -> Result<Absorbed> {
+            LEAT_ASSIGN(const std::int64_t floor_ms, ledgers_.outcome_floor());
+            LEAT_TRY(admit_key(script.key, clock_.now(), floor_ms));
+            LEAT_ASSIGN(auto stored, ledgers_.find_outcome(script.key));
+            if (!stored) return Absorbed{};
+            LEAT_TRY(judge_outcome(script.key, stored->fingerprint, script.fingerprint));
+            auto& [steps_done, cursor, results, status, reply] = *script.state;
+            steps_done = stored->steps_done;
+            cursor = stored->cursor;
+            status = stored->status;
+            (status == 0 ? results : reply) = std::move(stored->reply);
+            return status != 0 || steps_done > script.step ? Absorbed("{}") : Absorbed{};
+          },
           [&](const wire::ControlKey& key) -> Result<Absorbed> {
             LEAT_ASSIGN(const bool used, ledgers_.has_control_key(key));
             return used ? Absorbed(control_answer({})) : Absorbed{};
@@ -128,7 +158,14 @@ Result<void> WriteExecutor::keep(const Guard& guard, const Answer& answer) {
   return std::visit(
       Match{
           [](std::monostate) { return Result<void>(); },
-          [&](const OutcomeGuard& outcome) { return ledgers_.keep_outcome(outcome.key, outcome.fingerprint, answer); },
+          [&](const OutcomeGuard& outcome) {
+            return ledgers_.keep_outcome(outcome.key, {outcome.fingerprint, 200, 0, std::nullopt, answer});
+          },
+          [&](const ScriptGuard& script) {
+            const auto& [steps_done, cursor, results, status, reply] = *script.state;
+            return ledgers_.keep_outcome(
+                script.key, {script.fingerprint, status, steps_done, cursor, status == 0 ? results : reply});
+          },
           [&](const wire::ControlKey& key) { return ledgers_.keep_control_key(key, clock_.now()); },
           [&](const wire::Producer& producer) { return ledgers_.advance(producer); },
           [&](const wire::Mutation& mutation) { return ledgers_.advance(mutation); },

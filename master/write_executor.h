@@ -38,6 +38,7 @@ class WriteExecutor {
   Result<Answer> run(const Write& write, Cursor cursor, Cursor head);
   Result<Answer> run_body(const Write& write, const StatementsBody& body, Cursor cursor);
   Result<Answer> run_body(const Write& write, const MigrationsBody& body, Cursor cursor, Cursor head);
+  static Result<Answer> end_script(const Write& write, const ScriptEndBody& body);
   Result<Answer> make_system_tables();
   Result<Answer> run_sweep();
 

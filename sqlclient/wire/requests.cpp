@@ -358,6 +358,19 @@ Result<SqlRequest> parse_batch(std::string_view body, bool blobs) {
   return finish_sql_request(*object, std::move(request));
 }
 
+Result<ScriptRequest> parse_script(std::string_view body) {
+  Document document;
+  LEAT_ASSIGN(const auto* object, document.parse_object(body));
+  LEAT_ASSIGN(auto sql, optional_text(*object, "sql"));
+  if (!sql) return invalid("request missing sql");
+  if (sql->size() > sql_bytes_max) {
+    return make_error(ErrorCode::kLimit, "a script has at most " + std::to_string(sql_bytes_max) + " bytes, got " +
+                                             std::to_string(sql->size()));
+  }
+  LEAT_ASSIGN(auto key, optional_text(*object, "idempotency_key"));
+  return ScriptRequest{std::move(*sql), key.value_or("")};
+}
+
 Result<MigrationRequest> parse_public_migration(std::string_view body) {
   Document document;
   LEAT_TRY(document.parse_object(body));

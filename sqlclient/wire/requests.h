@@ -28,6 +28,13 @@ struct SqlRequest {
 Result<SqlRequest> parse_execute(std::string_view body, bool blobs);
 Result<SqlRequest> parse_batch(std::string_view body, bool blobs);
 
+// `/v1/sql/execute-multiple`.
+struct ScriptRequest {
+  std::string sql;
+  std::string idempotency_key;  // empty if absent; not yet checked
+};
+Result<ScriptRequest> parse_script(std::string_view body);
+
 struct MigrationRequest {
   std::string id;
   std::vector<std::string> statements;
