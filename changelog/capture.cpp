@@ -278,6 +278,10 @@ Result<void> Capture::status() const {
   return {};
 }
 
+std::span<const ChangeRecord> Capture::records_since(Position position) const {
+  return std::span(impl_->records).subspan(position.records);
+}
+
 void Capture::begin_statement() { impl_->inserted_rowid.reset(); }
 
 std::optional<std::int64_t> Capture::last_insert_rowid() const { return impl_->inserted_rowid; }

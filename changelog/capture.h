@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <memory>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "changelog/catalog.h"
@@ -37,6 +38,8 @@ class Capture {
   // The first thing that cannot be replicated since the last rewind or take: no primary key, NULL in a key, a virtual
   // table, an excluded table, too many bytes. The write must then be rolled back.
   Result<void> status() const;
+  // What has been recorded since; valid until the next change.
+  std::span<const ChangeRecord> records_since(Position position) const;
 
   // The rowid of the last row that the current statement inserted itself (depth 0) into a rowid table, since
   // begin_statement(); else nullopt (HAZARDS 17). An UPDATE that an upsert made of an INSERT counts as no insert.

@@ -57,8 +57,12 @@ Result<MigrationOutcome> MigrationRunner::run_one(const wire::MigrationRequest& 
                                                                 *migration.checksum + "\", expected " + content);
   }
   bool is_data = false;
+  const auto before = capture_.position();
   LEAT_TRY(run_statements(migration, surface, is_data));
   LEAT_TRY(capture_.status());
+  // Here, where only this migration fails, and not all that the write has done.
+  LEAT_ASSIGN(const auto catalog, capture_.catalog());
+  LEAT_TRY(value_rules_.check(capture_.records_since(before), catalog));
 
   LEAT_ASSIGN(auto journal, connection_.prepare_cached(
                                 "insert into _leat_migrations (id, applied_at, checksum, content_checksum, kind, "

@@ -10,6 +10,7 @@
 #include "core/error.h"
 #include "core/ids.h"
 #include "core/sqlite.h"
+#include "master/value_rules.h"
 #include "master/write.h"
 
 namespace leat::master {
@@ -33,8 +34,8 @@ class MigrationRunner {
   // Which rules hold: the public surface takes DDL only and compares the checksum as text.
   enum class Surface : std::uint8_t { kPublic, kControl };
 
-  MigrationRunner(sqlite::Connection& connection, changelog::Capture& capture, Clock& clock)
-      : connection_(connection), capture_(capture), clock_(clock) {}
+  MigrationRunner(sqlite::Connection& connection, changelog::Capture& capture, ValueRules& value_rules, Clock& clock)
+      : connection_(connection), capture_(capture), value_rules_(value_rules), clock_(clock) {}
 
   // Errors only for what ends the transaction itself; a migration's own failure is in the outcome.
   Result<MigrationsOutcome> run(const std::vector<wire::MigrationRequest>& migrations, Surface surface, Cursor cursor);
@@ -48,6 +49,7 @@ class MigrationRunner {
 
   sqlite::Connection& connection_;
   changelog::Capture& capture_;
+  ValueRules& value_rules_;
   Clock& clock_;
 };
 

@@ -27,7 +27,7 @@ const std::vector<ValueRules::Rule>& ValueRules::rules_of(const std::string& tab
   return at->second;
 }
 
-Result<void> ValueRules::check(const std::vector<changelog::ChangeRecord>& records,
+Result<void> ValueRules::check(std::span<const changelog::ChangeRecord> records,
                                const std::shared_ptr<const changelog::Catalog>& catalog) {
   if (catalog_ != catalog) {
     catalog_ = catalog;

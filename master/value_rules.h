@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <span>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -17,7 +18,7 @@ class ValueRules {
  public:
   // Error: kValueUnsupported naming table and column, for anything but 0, 1 and NULL in a BOOLEAN column, and for an
   // integer beyond 2^53 - 1 in a column that is not declared BIGINT or INT8.
-  Result<void> check(const std::vector<changelog::ChangeRecord>& records,
+  Result<void> check(std::span<const changelog::ChangeRecord> records,
                      const std::shared_ptr<const changelog::Catalog>& catalog);
 
  private:

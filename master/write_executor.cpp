@@ -22,7 +22,7 @@ WriteExecutor::WriteExecutor(sqlite::Connection& connection, changelog::Capture&
       clock_(clock),
       ledgers_(connection),
       statements_(connection, capture),
-      migrations_(connection, capture, clock) {}
+      migrations_(connection, capture, value_rules_, clock) {}
 
 Result<WriteExecutor::Executed> WriteExecutor::execute(const Write& write, Cursor cursor, Cursor head) {
   Executed executed;

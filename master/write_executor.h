@@ -50,8 +50,8 @@ class WriteExecutor {
   Clock& clock_;
   Ledgers ledgers_;
   StatementRunner statements_;
-  MigrationRunner migrations_;
   ValueRules value_rules_;
+  MigrationRunner migrations_;
 };
 
 }  // namespace leat::master
