@@ -1,6 +1,8 @@
 #include "changelog/shipper.h"
 
+#include <algorithm>
 #include <chrono>
+#include <limits>
 #include <optional>
 #include <utility>
 
@@ -92,8 +94,8 @@ class Shipper::Session final : public WebSocketListener, public std::enable_shar
   FollowerStatus status_;
 };
 
-Shipper::Shipper(ChangeLog& log, DatabaseId database_id, Cursor committed, Clock& clock)
-    : log_(log), database_id_(database_id), clock_(clock), committed_(committed) {
+Shipper::Shipper(ChangeLog& log, DatabaseId database_id, Cursor committed, Clock& clock, FloorSink on_floor)
+    : log_(log), database_id_(database_id), clock_(clock), on_floor_(std::move(on_floor)), committed_(committed) {
   thread_ = std::thread([this] { run(); });
 }
 
@@ -178,7 +180,16 @@ void Shipper::run() {
       }
       if (session->reader != nullptr) pump(*session, *mail.socket, committed);
     }
+    if (on_floor_) report_floor();
   }
+}
+
+void Shipper::report_floor() {
+  Cursor floor(std::numeric_limits<std::uint64_t>::max());
+  for (const auto& session : sessions()) {
+    if (session->reader != nullptr) floor = std::min(floor, session->status().durable);
+  }
+  on_floor_(floor);
 }
 
 void Shipper::welcome(Session& session, WebSocket& socket, const Hello& hello, Cursor committed) {

@@ -4,6 +4,7 @@
 
 #include <condition_variable>
 #include <cstdint>
+#include <functional>
 #include <list>
 #include <memory>
 #include <mutex>
@@ -28,8 +29,11 @@ struct FollowerStatus {
 
 class Shipper {
  public:
+  // Told, on the shipper's thread, what the log has to keep for the followers that are connected: everything beyond the
+  // cursor that all of them have synced. Nothing, when there are none: then the greatest cursor there can be.
+  using FloorSink = std::function<void(Cursor floor)>;
   // `log` must outlive the shipper. Nothing beyond `committed` is shipped before publish() says so (HAZARDS 3).
-  Shipper(ChangeLog& log, DatabaseId database_id, Cursor committed, Clock& clock);
+  Shipper(ChangeLog& log, DatabaseId database_id, Cursor committed, Clock& clock, FloorSink on_floor = {});
   ~Shipper();  // stops
   Shipper(const Shipper&) = delete;
   Shipper& operator=(const Shipper&) = delete;
@@ -48,11 +52,13 @@ class Shipper {
   void welcome(Session& session, WebSocket& socket, const Hello& hello, Cursor committed);
   void pump(Session& session, WebSocket& socket, Cursor committed);
   void wake();
+  void report_floor();
   std::vector<std::shared_ptr<Session>> sessions() const;
 
   ChangeLog& log_;
   DatabaseId database_id_;
   Clock& clock_;
+  FloorSink on_floor_;
 
   mutable std::mutex mutex_;
   std::condition_variable wake_;

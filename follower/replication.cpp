@@ -88,6 +88,7 @@ Result<void> Replication::follow() {
   }
   LEAT_TRY(
       socket->send(changelog::encode(changelog::Hello{options_.name, replica_.database_id(), replica_.applied()})));
+  acknowledged_ = {};
   auto ended = exchange(*socket);
   if (auto synced = replica_.sync(); synced.has_error() && !ended.has_error()) return synced;
   return ended;

@@ -58,7 +58,8 @@ struct MasterService::PendingSql {
 MasterService::MasterService(Writer& writer, Clock& clock, MetricsRegistry& metrics)
     : writer_(writer),
       clock_(clock),
-      shipper_(writer.log(), writer.database_id(), writer.committed(), clock),
+      shipper_(writer.log(), writer.database_id(), writer.committed(), clock,
+               [&writer](Cursor floor) { writer.set_follower_floor(floor); }),
       readers_(reader_options(writer.database_path())) {
   const auto count = [](const std::atomic<std::uint64_t>& value) {
     return [&value] { return static_cast<double>(value.load(std::memory_order_relaxed)); };

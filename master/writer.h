@@ -52,7 +52,7 @@ class Writer {
   const DatabaseId& database_id() const { return store_->database_id(); }
   const std::string& database_path() const { return store_->options().database_path; }
   changelog::ChangeLog& log() { return store_->log(); }
-  // A cursor that followers have not acknowledged yet keeps the log from being recycled beyond it. Any thread.
+  // The log is not recycled beyond this cursor: followers still need what comes after it. Any thread.
   void set_follower_floor(Cursor floor) { follower_floor_ = floor.value(); }
 
   struct Counts {
