@@ -31,8 +31,8 @@ Result<void> create_state(sqlite::Connection& connection, const DatabaseState& s
 }
 
 Result<void> write_database_id(sqlite::Connection& connection, const DatabaseId& database_id) {
-  LEAT_ASSIGN(auto statement, connection.prepare("update _leat_meta set database_id = ?1 where id = 1",
-                                                 sqlite::Access::kInternal));
+  LEAT_ASSIGN(auto statement,
+              connection.prepare("update _leat_meta set database_id = ?1 where id = 1", sqlite::Access::kInternal));
   const auto text = database_id.to_text();
   statement->bind(1, std::string_view(text));
   return statement->run();

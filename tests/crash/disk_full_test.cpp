@@ -8,7 +8,9 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
+#include <optional>
 #include <set>
+#include <utility>
 
 #include "tests/support/cluster.h"
 #include "tests/support/temporary_folder.h"
@@ -16,12 +18,15 @@
 namespace leat::testing {
 namespace {
 
-constexpr const char* kFilesystemSize = "size=384m";
+constexpr const char* kFilesystemSize = "size=128m";
+constexpr std::uint64_t kSegmentBytes = std::uint64_t{4} << 20;
+constexpr std::int64_t kLeftForWritesBytes = std::int64_t{8} << 20;
 constexpr std::int64_t kRecoveryMsMax = 30'000;
 constexpr int kWritesMax = 5'000;
 constexpr std::size_t kTextBytes = 64u << 10;
 
-class DiskFull : public ::testing::Test {
+// The parameter is what the master keeps free. Without any, the disk really is full in the middle of something.
+class DiskFull : public ::testing::TestWithParam<std::uint64_t> {
  protected:
   void SetUp() override {
     std::filesystem::create_directory(mount_point_);
@@ -67,12 +72,12 @@ class DiskFull : public ::testing::Test {
 
   TemporaryFolder folder_;
   const std::string mount_point_ = folder_ / "disk";
-  std::optional<Cluster> cluster_{mount_point_};
+  std::optional<Cluster> cluster_{std::in_place, mount_point_, ClusterOptions{kSegmentBytes, GetParam()}};
   bool is_mounted_ = false;
   std::string last_answer_;
 };
 
-TEST_F(DiskFull, AWriteIsAnsweredWithAnErrorReadsGoOnAndWritesComeBackWithTheSpace) {
+TEST_P(DiskFull, AWriteIsAnsweredWithAnErrorReadsGoOnAndWritesComeBackWithTheSpace) {
   ASSERT_NO_FATAL_FAILURE(start_master());
   ClusterClient client(cluster_->master_port());
   auto migrated =
@@ -80,7 +85,7 @@ TEST_F(DiskFull, AWriteIsAnsweredWithAnErrorReadsGoOnAndWritesComeBackWithTheSpa
   ASSERT_TRUE(migrated.has_value()) << migrated.error().message;
   ASSERT_EQ(migrated->status, 200) << migrated->body;
 
-  ASSERT_NO_FATAL_FAILURE(fill_the_disk(4 << 20));
+  ASSERT_NO_FATAL_FAILURE(fill_the_disk(static_cast<std::int64_t>(GetParam()) + kLeftForWritesBytes));
   std::set<int> acknowledged;
   std::set<int> unknown;
   int id = 1;
@@ -120,6 +125,9 @@ TEST_F(DiskFull, AWriteIsAnsweredWithAnErrorReadsGoOnAndWritesComeBackWithTheSpa
     ASSERT_NO_FATAL_FAILURE(start_master());
   }
 }
+
+INSTANTIATE_TEST_SUITE_P(WithAReserve, DiskFull, ::testing::Values(std::uint64_t{16} << 20));
+INSTANTIATE_TEST_SUITE_P(WithoutAReserve, DiskFull, ::testing::Values(std::uint64_t{0}));
 
 }  // namespace
 }  // namespace leat::testing

@@ -19,9 +19,15 @@ constexpr int kAskEveryMs = 5;
 }  // namespace
 
 Result<void> Cluster::start_master() {
-  const json::object config{
-      {"db", "master.db"},         {"name", "crash-master"}, {"bindHost", "127.0.0.1"}, {"httpPort", master_http_port_},
-      {"wsPort", master_ws_port_}, {"sqlAuthToken", kToken}, {"tables", json::array{}}};
+  const json::object config{{"db", "master.db"},
+                            {"name", "crash-master"},
+                            {"bindHost", "127.0.0.1"},
+                            {"httpPort", master_http_port_},
+                            {"wsPort", master_ws_port_},
+                            {"sqlAuthToken", kToken},
+                            {"tables", json::array{}},
+                            {"segmentBytes", options_.segment_bytes},
+                            {"diskReserveBytes", options_.disk_reserve_bytes}};
   LEAT_ASSIGN(master_, ServerProcess::start(built_program("leat-master"), folder_, "master", json::serialize(config)));
   master_http_port_ = master_->http_port();
   master_ws_port_ = master_->ws_port();
@@ -35,6 +41,7 @@ Result<void> Cluster::start_follower() {
       {"bindHost", "127.0.0.1"},
       {"httpPort", follower_http_port_},
       {"wsPort", follower_ws_port_},
+      {"segmentBytes", options_.segment_bytes},
       {"sqlAuthToken", kToken},
       {"sources", json::array{json::object{{"kind", "replicator"}, {"name", "crash-master"}, {"url", source}}}}};
   LEAT_ASSIGN(follower_,

@@ -13,10 +13,15 @@
 
 namespace leat::testing {
 
+struct ClusterOptions {
+  std::uint64_t segment_bytes = std::uint64_t{16} << 20;
+  std::uint64_t disk_reserve_bytes = std::uint64_t{16} << 20;
+};
+
 class Cluster {
  public:
   // Keeps both databases in `folder`, which must outlive it.
-  explicit Cluster(std::string folder) : folder_(std::move(folder)) {}
+  explicit Cluster(std::string folder, ClusterOptions options = {}) : folder_(std::move(folder)), options_(options) {}
 
   Result<void> start_master();
   Result<void> start_follower();  // after start_master
@@ -34,6 +39,7 @@ class Cluster {
 
  private:
   const std::string folder_;
+  const ClusterOptions options_;
   std::optional<ServerProcess> master_;
   std::optional<ServerProcess> follower_;
   std::uint16_t master_http_port_ = 0;
