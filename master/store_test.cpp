@@ -116,6 +116,17 @@ TEST_F(StoreTest, AMissingLogIsRefused) {
   expect_refused(ErrorCode::kCorrupt, {folder_.database(), "there is no change log"});
 }
 
+TEST_F(StoreTest, ARefusedDatabaseKeepsItsWal) {
+  run("insert into t values (1, 'x')");
+  folder_.save_database();  // as a killed process leaves it
+  close();
+  folder_.restore_database();
+  ASSERT_GT(std::filesystem::file_size(folder_.database() + "-wal"), 0u);
+  std::filesystem::remove_all(folder_.log());
+  std::filesystem::create_directories(folder_.log());
+  expect_refused(ErrorCode::kCorrupt, {"there is no change log"});
+}
+
 TEST_F(StoreTest, ASqliteFileThatLeatDidNotMakeIsRefused) {
   close();
   std::filesystem::remove_all(folder_.log());
