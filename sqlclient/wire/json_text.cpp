@@ -133,4 +133,32 @@ void append_base64(std::string& out, std::string_view bytes) {
   out += '"';
 }
 
+std::optional<std::string> decode_base64(std::string_view text) {
+  if (text.size() % 4 != 0) return std::nullopt;
+  const auto digit = [](char c) -> int {
+    if (c >= 'A' && c <= 'Z') return c - 'A';
+    if (c >= 'a' && c <= 'z') return c - 'a' + 26;
+    if (c >= '0' && c <= '9') return c - '0' + 52;
+    if (c == '+') return 62;
+    if (c == '/') return 63;
+    return -1;
+  };
+  std::string bytes;
+  bytes.reserve(text.size() / 4 * 3);
+  for (std::size_t at = 0; at < text.size(); at += 4) {
+    const bool is_last = at + 4 == text.size();
+    std::size_t padding = 0;
+    if (is_last && text[at + 3] == '=') padding = text[at + 2] == '=' ? 2 : 1;
+    std::uint32_t bits = 0;
+    for (std::size_t i = 0; i < 4; ++i) {
+      const int value = i >= 4 - padding ? 0 : digit(text[at + i]);
+      if (value < 0) return std::nullopt;
+      bits = (bits << 6) | static_cast<std::uint32_t>(value);
+    }
+    if ((bits & ((1u << (8 * padding)) - 1)) != 0) return std::nullopt;  // bits that stand for nothing
+    for (std::size_t i = 0; i < 3 - padding; ++i) bytes += static_cast<char>((bits >> (16 - 8 * i)) & 0xff);
+  }
+  return bytes;
+}
+
 }  // namespace leat::wire

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -18,5 +19,7 @@ void append_double(std::string& out, double value);
 void append_integer(std::string& out, std::int64_t value);
 // RFC 4648 with padding, in quotes.
 void append_base64(std::string& out, std::string_view bytes);
+// The bytes of RFC 4648 text with padding; nullopt for anything else, stray bits included.
+std::optional<std::string> decode_base64(std::string_view text);
 
 }  // namespace leat::wire
