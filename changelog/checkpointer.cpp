@@ -92,6 +92,7 @@ void WalRestarter::restart_if_long() {
   const std::int64_t now_us = clock_.monotonic_us();
   if (tried_us_ != 0 && now_us - tried_us_ < wal_restart_interval_us) return;
   tried_us_ = now_us;
+  if (before_ && before_().has_error()) return;
   sqlite3_wal_checkpoint_v2(connection_.handle(), nullptr, SQLITE_CHECKPOINT_RESTART, nullptr, nullptr);
 }
 

@@ -57,14 +57,17 @@ void report_wal_pages(sqlite::Connection& connection, Checkpointer& checkpointer
 // Called by the thread that writes, between two transactions; not often enough to matter when readers stand in the way.
 class WalRestarter {
  public:
-  WalRestarter(sqlite::Connection& connection, const Checkpointer& checkpointer, Clock& clock)
-      : connection_(connection), checkpointer_(checkpointer), clock_(clock) {}
+  // This is a checkpoint, too: `before` is what Checkpointer::Hooks says.
+  WalRestarter(sqlite::Connection& connection, const Checkpointer& checkpointer, Clock& clock,
+               std::function<Result<void>()> before = {})
+      : connection_(connection), checkpointer_(checkpointer), clock_(clock), before_(std::move(before)) {}
   void restart_if_long();
 
  private:
   sqlite::Connection& connection_;
   const Checkpointer& checkpointer_;
   Clock& clock_;
+  std::function<Result<void>()> before_;
   std::int64_t tried_us_ = 0;
 };
 

@@ -1,6 +1,7 @@
 // The program leat-follower.
 #include <CLI/CLI.hpp>
 #include <cstdlib>
+#include <optional>
 
 #include "changelog/block_feed.h"
 #include "core/clock.h"
@@ -33,17 +34,19 @@ Result<void> check_ready(const Replication& replication, const Replica& replica)
   return make_error(ErrorCode::kUnavailable, problem.empty() ? "connecting to the master" : problem);
 }
 
+std::uint64_t lag_writes(const Replication& replication, const Replica& replica) {
+  const auto head = replication.head().value();
+  const auto applied = replica.applied().value();
+  return head > applied ? head - applied : 0;
+}
+
 void add_metrics(MetricsRegistry& metrics, const Replication& replication, const Replica& replica) {
   metrics.gauge_callback("leat_follower_applied_sequence", "Sequence number of the last write applied",
                          [&replica] { return static_cast<double>(replica.applied().sequence()); });
   metrics.gauge_callback("leat_follower_following", "1 while subscribed to the master",
                          [&replication] { return replication.state() == ReplicationState::kFollowing ? 1.0 : 0.0; });
   metrics.gauge_callback("leat_follower_lag_writes", "Writes of the master that are not applied yet",
-                         [&replication, &replica] {
-                           const auto head = replication.head().value();
-                           const auto applied = replica.applied().value();
-                           return head > applied ? static_cast<double>(head - applied) : 0.0;
-                         });
+                         [&replication, &replica] { return static_cast<double>(lag_writes(replication, replica)); });
   metrics.gauge_callback("leat_follower_lag_seconds", "Age of what is applied, zero when nothing is missing",
                          [&replication] { return static_cast<double>(replication.lag_ms()) / 1000; });
 }
@@ -63,17 +66,23 @@ Result<void> serve(const std::string& config_path) {
   ReadingHalf::Options reading_options;
   reading_options.database_path = config.server.database_path;
   reading_options.lease_ttl_ms = config.lease_ttl_ms;
+  std::optional<Replication> replication;
+  reading_options.lag = [&]() -> ReadingHalf::Lag {
+    return {lag_writes(*replication, *replica), replication->lag_ms()};
+  };
   LEAT_ASSIGN(auto reading_half, ReadingHalf::open(reading_options, system_clock(), system_random(), metrics));
   const auto reading =
       feed.connect([&reading_half](const changelog::AppliedBlock& block) { reading_half->publish(block); });
-  Replication replication(*replica, {config.server.name, config.source, config.source_token}, system_clock());
-  add_metrics(metrics, replication, *replica);
+  const ReplicationOptions replication_options{config.server.name, config.source, config.source_token};
+  replication.emplace(*replica, replication_options, system_clock());
+  add_metrics(metrics, *replication, *replica);
 
   const char* project = std::getenv("RINDLE_PROJECT_ID");
   const FrontDoor door({"rindled", project == nullptr ? "" : project, std::move(access),
-                        [&] { return check_ready(replication, *replica); }},
+                        [&] { return check_ready(*replication, *replica); }},
                        metrics);
   const HttpHandler handler = [&](HttpRequest request, HttpReply reply) {
+    reply = with_headers(std::move(reply), {{"Rindle-Boot-Id", reading_half->boot_id()}});
     auto admitted = door.admit(request, std::move(reply), plane_of(request.path));
     if (!admitted || reading_half->handle(request, *admitted)) return;
     if (request.method == "POST" && is_master_path(request.path)) {
@@ -94,7 +103,7 @@ Result<void> serve(const std::string& config_path) {
                             std::to_string(ws_port) + R"(,"cursor":")" + replica->applied().to_text() + "\"}"));
   wait_for_stop_signal();
   server.stop();
-  replication.stop();
+  replication->stop();
   reading_half->stop();
   return {};
 }

@@ -186,10 +186,33 @@ Result<std::string> answer_read(sqlite::Connection& connection, const wire::Stat
   return out;
 }
 
-Result<std::string> answer_query(sqlite::Connection& connection, const QueryAst& ast, const std::string& visibility_key,
-                                 std::int64_t steps, const std::string& boot_id) {
+// The catalog of the schema that a read transaction sees, loaded once for each schema. Any thread.
+class SharedCatalog {
+ public:
+  // `connection` is in a read transaction.
+  Result<std::shared_ptr<const Catalog>> of(sqlite::Connection& connection) {
+    LEAT_ASSIGN(auto statement, connection.prepare_cached("pragma main.schema_version", sqlite::Access::kInternal));
+    LEAT_TRY(statement->step());
+    const std::int64_t version = statement->column_int64(0);
+    {
+      const std::lock_guard lock(mutex_);
+      if (newest_ != nullptr && newest_->schema_version() == version) return newest_;
+    }
+    LEAT_ASSIGN(auto loaded, Catalog::load(connection));
+    const std::lock_guard lock(mutex_);
+    if (newest_ == nullptr || newest_->schema_version() < version) newest_ = loaded;
+    return loaded;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::shared_ptr<const Catalog> newest_;
+};
+
+Result<std::string> answer_query(sqlite::Connection& connection, SharedCatalog& catalogs, const QueryAst& ast,
+                                 const std::string& visibility_key, std::int64_t steps, const std::string& boot_id) {
   LEAT_ASSIGN(const ReadTransaction transaction, ReadTransaction::begin(connection));
-  LEAT_ASSIGN(const auto catalog, Catalog::load(connection));
+  LEAT_ASSIGN(const auto catalog, catalogs.of(connection));
   LEAT_ASSIGN(const TableQuery query, bind_query(ast, *catalog));
   ConnectionSnapshot snapshot(connection);
   LEAT_ASSIGN(const std::vector<Row> rows, run_query(query, snapshot));
@@ -411,6 +434,7 @@ struct ReadingHalf::Impl : std::enable_shared_from_this<ReadingHalf::Impl> {
   }
 
   std::string stats() const {
+    const Lag lag = options.lag ? options.lag() : Lag{};
     const Subscriptions::Counts counts = subscriptions.counts();
     const std::string applied_text = Cursor(processed.load()).to_text();
     return "{\"connections\":" + std::to_string(counts.connections) + ",\"leases\":" + std::to_string(counts.leases) +
@@ -420,16 +444,17 @@ struct ReadingHalf::Impl : std::enable_shared_from_this<ReadingHalf::Impl> {
            ",\"wsEgressQueueDepth\":" + std::to_string(counts.queued_bytes) +
            ",\"followerMode\":\"normal\",\"followerModeTransitions\":{},\"followerLastBatchTxns\":0,"
            "\"followerSourceOffset\":\"" +
-           applied_text +
-           "\",\"followerLagChanges\":0,\"followerLagOffset\":0,\"followerStalenessSeconds\":0,"
+           applied_text + "\",\"followerLagChanges\":" + std::to_string(lag.writes) +
+           ",\"followerLagOffset\":" + std::to_string(lag.writes) +
+           ",\"followerStalenessSeconds\":" + std::to_string(lag.age_ms / 1000) +
+           ","
            "\"followerLastAppliedAgeSeconds\":0,\"followerDrainRatePerSec\":0,\"followerEstDrainSeconds\":0}";
   }
 
-  void answer(HttpReply& reply, int status, std::string body) const {
+  static void answer(HttpReply& reply, int status, std::string body) {
     HttpResponse response;
     response.status = status;
     response.body = std::move(body);
-    response.headers.emplace_back("Rindle-Boot-Id", boot_id);
     reply.send(std::move(response));
   }
   void post(Task task) {
@@ -459,6 +484,7 @@ struct ReadingHalf::Impl : std::enable_shared_from_this<ReadingHalf::Impl> {
   const Options options;
   Clock& clock;
   const std::string boot_id;
+  SharedCatalog catalogs;
   std::unique_ptr<ReaderPool> readers;
 
   std::mutex mutex;
@@ -599,8 +625,8 @@ bool ReadingHalf::handle(HttpRequest& request, HttpReply& reply) {
       impl.answer(reply, 400, error_body(ast.error().message));
     } else {
       impl.read(reply, [ast = std::move(ast).value(), visibility = text_at(*body, "visibilityKey"),
-                        steps = impl.steps.load(), boot_id = impl.boot_id](sqlite::Connection& connection) {
-        return answer_query(connection, ast, visibility, steps, boot_id);
+                        steps = impl.steps.load(), self = impl_](sqlite::Connection& connection) {
+        return answer_query(connection, self->catalogs, ast, visibility, steps, self->boot_id);
       });
     }
   }

@@ -26,11 +26,17 @@ namespace leat::follower {
 
 class ReadingHalf {
  public:
+  // How far the file is behind the master's.
+  struct Lag {
+    std::uint64_t writes = 0;
+    std::int64_t age_ms = 0;  // of what is applied; 0 when nothing is missing
+  };
   struct Options {
     std::string database_path;  // exists already, in WAL mode
     std::size_t queue_bytes_max = kSubscriptionQueueBytesMax;
     std::int64_t lease_ttl_ms = kLeaseTtlDefaultMs;  // where a request names none
     std::int64_t read_ms_max = 5'000;                // one statement of /execute-sql-read or /query
+    std::function<Lag()> lag;                        // for /stats, any thread; empty: never behind
   };
   // `metrics` must outlive it. Errors: the database cannot be opened.
   static Result<std::unique_ptr<ReadingHalf>> open(Options options, Clock& clock, Random& random,
@@ -51,7 +57,7 @@ class ReadingHalf {
   void when_applied(Cursor cursor, std::int64_t wait_ms, std::function<void(bool)> done);
 
   Cursor applied() const;
-  const std::string& boot_id() const;  // the header Rindle-Boot-Id of every answer
+  const std::string& boot_id() const;  // the program stamps it on every answer, as Rindle-Boot-Id
 
   void stop();  // ends the threads; idempotent
 

@@ -18,6 +18,9 @@ Replica::Replica(ReplicaOptions options, FileSystem& files, Random& random, Fold
     : options_(std::move(options)), files_(files), random_(random), lock_(std::move(lock)), sink_(std::move(sink)) {}
 
 Replica::~Replica() {
+  if (auto synced = sync(); synced.has_error()) {
+    leat::log().warn("the segments could not be synced at the end", {{"error", synced.error().message}});
+  }
   applier_.reset();
   connection_.reset();
 }
@@ -35,7 +38,8 @@ Result<std::unique_ptr<Replica>> Replica::open(ReplicaOptions options, FileSyste
   LEAT_ASSIGN(replica->checkpointer_,
               changelog::Checkpointer::start(replica->options_.database_path, std::move(hooks)));
   changelog::report_wal_pages(*replica->connection_, *replica->checkpointer_);
-  replica->wal_restarter_.emplace(*replica->connection_, *replica->checkpointer_, clock);
+  replica->wal_restarter_.emplace(*replica->connection_, *replica->checkpointer_, clock,
+                                  [self = replica.get()] { return self->sync(); });
   return replica;
 }
 
@@ -70,20 +74,29 @@ Result<void> Replica::open_database() {
 }
 
 Result<void> Replica::open_log() {
-  const std::lock_guard lock(log_mutex_);
   changelog::SegmentLogOptions log_options;
   log_options.directory = options_.log_directory;
   log_options.database_id = database_id_;
   log_options.segment_bytes = options_.segment_bytes;
-  LEAT_ASSIGN(log_, changelog::open_segment_log(std::move(log_options), files_, random_));
-  if (applied() > log_->durable_cursor()) {
-    leat::log().warn("the database is ahead of this follower's own segments; they start again at its cursor",
-                     {{"applied", applied().to_text()}, {"segmentsEnd", log_->durable_cursor().to_text()}});
-    LEAT_TRY(log_->restart_at(applied()));
+  {
+    const std::lock_guard lock(log_mutex_);
+    LEAT_ASSIGN(log_, changelog::open_segment_log(std::move(log_options), files_, random_));
+    log_failed_ = false;
+    commit_time_ms_ = log_->last_commit_time().value;
+    LEAT_TRY(repair_log());
   }
-  commit_time_ms_ = log_->last_commit_time().value;
-  LEAT_TRY(replay());
-  return {};
+  return replay();
+}
+
+Result<void> Replica::repair_log() {
+  if (log_failed_) {
+    LEAT_TRY(log_->recover());
+    log_failed_ = false;
+  }
+  if (applied() <= log_->written_cursor()) return {};
+  leat::log().warn("the database is ahead of this follower's own segments; they start again at its cursor",
+                   {{"applied", applied().to_text()}, {"segmentsEnd", log_->written_cursor().to_text()}});
+  return log_->restart_at(applied());
 }
 
 Result<void> Replica::replay() {
@@ -101,14 +114,20 @@ Result<void> Replica::replay() {
       run.push_back(std::move(*block));
     }
     if (run.empty()) return {};
-    LEAT_TRY(apply_run(std::move(run), true));
+    LEAT_TRY(apply_run(run));
   }
 }
 
 Result<void> Replica::adopt(const DatabaseId& database_id) {
-  if (database_id_ == database_id) return {};
-  if (!database_id_.is_nil()) {
+  if (database_id_ == database_id && log_ != nullptr) return {};
+  if (!database_id_.is_nil() && database_id_ != database_id) {
     return make_error(ErrorCode::kDatabaseMismatch, "this follower holds database " + database_id_.to_text() +
+                                                        ", the master is database " + database_id.to_text());
+  }
+  LEAT_ASSIGN(const auto log_id, changelog::segment_log_database_id(options_.log_directory, files_));
+  if (log_id && *log_id != database_id) {
+    return make_error(ErrorCode::kDatabaseMismatch, "the segments in " + options_.log_directory +
+                                                        " belong to database " + log_id->to_text() +
                                                         ", the master is database " + database_id.to_text());
   }
   LEAT_TRY(changelog::write_database_id(*connection_, database_id));
@@ -117,6 +136,7 @@ Result<void> Replica::adopt(const DatabaseId& database_id) {
 }
 
 Result<void> Replica::apply(std::string_view blocks) {
+  if (log_ == nullptr) return make_error(ErrorCode::kCorrupt, "the master sent blocks before it said which database");
   std::vector<changelog::EncodedBlock> run;
   while (!blocks.empty()) {
     LEAT_ASSIGN(const std::size_t size, changelog::block_size(blocks));
@@ -133,10 +153,10 @@ Result<void> Replica::apply(std::string_view blocks) {
     }
     run.push_back(std::move(block));
   }
-  return run.empty() ? Result<void>() : apply_run(std::move(run), false);
+  return run.empty() ? Result<void>() : apply_run(run);
 }
 
-Result<void> Replica::apply_run(std::vector<changelog::EncodedBlock> blocks, bool is_logged) {
+Result<void> Replica::apply_run(const std::vector<changelog::EncodedBlock>& blocks) {
   std::vector<changelog::Transaction> transactions;
   std::vector<changelog::AppliedBlock> applied_blocks;
   for (const auto& block : blocks) {
@@ -146,21 +166,42 @@ Result<void> Replica::apply_run(std::vector<changelog::EncodedBlock> blocks, boo
     applied_blocks.push_back({header.first, header.last, header.commit_time,
                               std::make_shared<const std::vector<changelog::Transaction>>(std::move(decoded))});
   }
-  if (!is_logged) {
+  {
     const std::lock_guard lock(log_mutex_);
-    for (const auto& block : blocks) LEAT_TRY(log_->append_unsynced(block));
+    LEAT_TRY(write_to_log(blocks));
+    LEAT_TRY(applier_->apply(transactions));
+    applied_.store(blocks.back().header().last.value(), std::memory_order_release);
+    commit_time_ms_.store(blocks.back().header().commit_time.value, std::memory_order_release);
   }
-  LEAT_TRY(applier_->apply(transactions));
-  applied_.store(blocks.back().header().last.value(), std::memory_order_release);
-  commit_time_ms_.store(blocks.back().header().commit_time.value, std::memory_order_release);
   for (const auto& block : applied_blocks) sink_(block);
   if (wal_restarter_) wal_restarter_->restart_if_long();
   return {};
 }
 
+Result<void> Replica::write_to_log(const std::vector<changelog::EncodedBlock>& blocks) {
+  LEAT_TRY(repair_log());
+  // Blocks that were written but could not be applied, of a master whose end of history was lost.
+  const Cursor written = log_->written_cursor();
+  if (written > applied() && blocks.front().header().first.epoch() > written.epoch()) {
+    LEAT_TRY(log_->restart_at(applied()));
+  }
+  for (const auto& block : blocks) {
+    if (block.header().last <= log_->written_cursor()) continue;  // written before, when applying it failed
+    if (auto written_now = log_->append_unsynced(block); written_now.has_error()) {
+      log_failed_ = true;
+      return written_now;
+    }
+  }
+  return {};
+}
+
 Result<void> Replica::sync() {
   const std::lock_guard lock(log_mutex_);
-  return log_ == nullptr ? Result<void>() : log_->sync();
+  if (log_ == nullptr) return {};
+  LEAT_TRY(repair_log());
+  auto synced = log_->sync();
+  log_failed_ = synced.has_error();
+  return synced;
 }
 
 Cursor Replica::durable() const {

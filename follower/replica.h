@@ -10,6 +10,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "changelog/apply.h"
 #include "changelog/block.h"
@@ -52,6 +53,7 @@ class Replica {
 
   // Takes whole blocks, one after the other, as they come from the wire: writes them to its log, applies them in one
   // SQLite transaction, feeds them on. Blocks it already holds are skipped; a gap is kCorrupt and changes nothing.
+  // After any error the same blocks may be sent again.
   Result<void> apply(std::string_view blocks);
   // Makes what was applied durable.
   Result<void> sync();
@@ -65,7 +67,10 @@ class Replica {
   Result<void> open_database();
   Result<void> open_log();
   Result<void> replay();
-  Result<void> apply_run(std::vector<changelog::EncodedBlock> blocks, bool is_logged);
+  Result<void> apply_run(const std::vector<changelog::EncodedBlock>& blocks);
+  // Both with log_mutex_ held.
+  Result<void> write_to_log(const std::vector<changelog::EncodedBlock>& blocks);
+  Result<void> repair_log();
 
   ReplicaOptions options_;
   FileSystem& files_;
@@ -76,7 +81,10 @@ class Replica {
   std::atomic<std::uint64_t> applied_{0};
   std::atomic<std::int64_t> commit_time_ms_{0};
   std::unique_ptr<changelog::ChangeLog> log_;
-  mutable std::mutex log_mutex_;                           // the checkpointer's thread syncs the log, too
+  bool log_failed_ = false;  // a write or sync failed: recover before anything else
+  // The checkpointer's thread syncs the log, too. Held from a block's way into the log until it is applied, so that
+  // whoever has it sees both at the same cursor, or the failure in between.
+  mutable std::mutex log_mutex_;
   std::unique_ptr<changelog::Checkpointer> checkpointer_;  // outlives the connection, which reports to it
   std::unique_ptr<sqlite::Connection> connection_;
   std::unique_ptr<changelog::Applier> applier_;

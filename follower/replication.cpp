@@ -16,6 +16,7 @@ constexpr std::int64_t refused_retry_ms = 5'000;
 constexpr std::int64_t silence_ms_max = 5 * changelog::heartbeat_interval_ms;  // then the connection is taken for dead
 constexpr std::int64_t sync_interval_us = 100'000;
 constexpr std::int64_t receive_wait_ms = 100;
+constexpr std::int64_t connect_ms_max = 3'000;  // also what stop() may have to wait for
 
 }  // namespace
 
@@ -49,6 +50,7 @@ void Replication::set_problem(std::string problem) {
 
 std::int64_t Replication::lag_ms() const {
   if (state() == ReplicationState::kFollowing && replica_.applied() >= head()) return 0;
+  if (replica_.commit_time() == UnixMs{}) return 0;  // nothing is applied that could be old
   const std::int64_t now_there = clock_.now().value + master_ahead_ms_.load(std::memory_order_relaxed);
   return std::max<std::int64_t>(0, now_there - replica_.commit_time().value);
 }
@@ -75,10 +77,11 @@ void Replication::run() {
 Result<std::unique_ptr<WebSocketClient>> Replication::connect() {
   HttpHeaders headers;
   if (!options_.source_token.empty()) headers.emplace_back("Authorization", "Bearer " + options_.source_token);
-  return WebSocketClient::connect(options_.source, headers);
+  return WebSocketClient::connect(options_.source, headers, connect_ms_max);
 }
 
 Result<void> Replication::follow() {
+  acknowledged_ = {};  // a new connection's master has heard nothing yet
   LEAT_ASSIGN(auto connected, connect());
   const std::shared_ptr<WebSocketClient> socket(std::move(connected));
   {

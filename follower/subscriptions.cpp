@@ -395,7 +395,7 @@ void Subscriptions::sweep(std::int64_t now_ms) {
   for (const auto& [key, materialization] : materializations_) {
     if (!materialization->subscribers.empty()) {
       materialization->used_until_ms = std::max(materialization->used_until_ms, now_ms);
-    } else if (!materialization->is_pinned && materialization->used_until_ms + materialization->idle_ttl_ms <= now_ms) {
+    } else if (!materialization->is_pinned && materialization->idle_ttl_ms <= now_ms - materialization->used_until_ms) {
       unused.push_back(materialization.get());
     }
   }

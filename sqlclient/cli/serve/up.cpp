@@ -122,6 +122,7 @@ Result<void> serve(const UpOptions& options) {
                         }},
                        metrics);
   const HttpHandler handler = [&](HttpRequest request, HttpReply reply) {
+    reply = with_headers(std::move(reply), {{"Rindle-Boot-Id", reading_half->boot_id()}});
     const Plane plane =
         master::MasterService::serves(request) ? master::MasterService::plane_of(request.path) : Plane::kReads;
     auto admitted = door.admit(request, std::move(reply), plane);
