@@ -179,6 +179,7 @@ TEST_F(ReplicaTest, Hazard06SegmentsAheadOfTheDatabaseAreReplayedAndFed) {
 }
 
 TEST_F(ReplicaTest, Hazard06NoCheckpointRunsAheadOfTheSegments) {
+  folder_.segment_bytes = 64 << 20;
   auto replica = open_adopted();
   ASSERT_FALSE(replica->apply(test_blocks(1, 2)).has_error());
   ASSERT_TRUE(eventually([&] { return replica->durable() == at(2); })) << "the checkpointer syncs first";
@@ -279,7 +280,9 @@ TEST_F(ReplicaTest, ReopensAfterAPowerCutAtAnyMoment) {
         const std::uint64_t blocks = 1 + random() % 5;
         ASSERT_FALSE(replica->apply(test_blocks(next, next + blocks - 1)).has_error());
         next += blocks;
-        if (random() % 4 == 0) ASSERT_FALSE(replica->sync().has_error());
+        if (random() % 4 == 0) {
+          EXPECT_FALSE(replica->sync().has_error());
+        }
       }
       folder.files.fail_syncs(0, 1'000);  // what the end of the process syncs is lost as well
       replica.reset();

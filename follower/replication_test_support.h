@@ -67,7 +67,7 @@ class ReplicaFolder {
   ReplicaFolder& operator=(const ReplicaFolder&) = delete;
 
   Result<std::unique_ptr<Replica>> open(Clock& clock = system_clock()) {
-    return Replica::open({database(), log(), 64 << 10}, files, clock, system_random(),
+    return Replica::open({database(), log(), segment_bytes}, files, clock, system_random(),
                          [this](const changelog::AppliedBlock& block) {
                            for (const auto& each : *block.transactions) fed.push_back(each.cursor.sequence());
                          });
@@ -96,6 +96,7 @@ class ReplicaFolder {
   }
 
   FaultyFiles files;
+  std::uint64_t segment_bytes = 64 << 10;
   std::vector<std::uint64_t> fed;  // sequence numbers given to the sink, in order
 
  private:
