@@ -1,7 +1,6 @@
 #include "master/config.h"
 
-#include <limits>
-
+#include "changelog/limits.h"
 #include "master/limits.h"
 
 namespace leat::master {
@@ -9,7 +8,10 @@ namespace leat::master {
 namespace {
 
 constexpr std::int64_t transaction_bytes_min = 1 << 20;
-constexpr std::int64_t transaction_bytes_max = 512LL << 20;
+constexpr std::int64_t transaction_bytes_max = 128LL << 20;
+// A write joins a group that may be nearly full, and what is captured as 9 bytes a value is encoded as up to 13: the
+// group's block must still be one that can be written, or the write's neighbours would fail with it.
+static_assert((transaction_bytes_max + group_bytes_max) * 13 / 9 < changelog::block_bytes_max);
 
 }  // namespace
 

@@ -42,11 +42,13 @@ Result<void> bind_named(sqlite::Statement& compiled, const Statement& statement)
   return {};
 }
 
-Error blob_refused(int column) {
+Error blob_refused(int column, Plane plane) {
+  const std::string what = "BLOB result in column " + std::to_string(column);
   return make_error(ErrorCode::kValueUnsupported,
-                    "BLOB result in column " + std::to_string(column) +
-                        " is unsupported by the v1 SQL client; ask for it with the header "
-                        "Leat-Values: blob, or select hex(column)");
+                    plane == Plane::kPublic ? what +
+                                                  " is unsupported by the v1 SQL client; ask for it with the header "
+                                                  "Leat-Values: blob, or select hex(column)"
+                                            : what + " is unsupported here; select hex(column)");
 }
 
 Result<void> append_cell(std::string& out, sqlite::Statement& compiled, int column, Plane plane, bool blobs) {
@@ -86,7 +88,7 @@ Result<void> append_cell(std::string& out, sqlite::Statement& compiled, int colu
       break;
     }
     default:
-      if (plane != Plane::kPublic || !blobs) return blob_refused(column);
+      if (plane != Plane::kPublic || !blobs) return blob_refused(column, plane);
       out += R"({"$rindle":"blob","value":)";
       append_base64(out, compiled.column_bytes(column));
       out += '}';

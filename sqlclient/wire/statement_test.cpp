@@ -55,6 +55,16 @@ TEST_F(WireStatement, BlobsGoOnlyToThoseWhoAsked) {
   EXPECT_EQ(rows("select x'00ff'", Plane::kControl, limits), "VALUE_UNSUPPORTED");
 }
 
+TEST_F(WireStatement, ARefusedBlobIsOnlySentToTheHeaderWhereThereIsOne) {
+  for (const Plane plane : {Plane::kPublic, Plane::kControl}) {
+    auto compiled = compile("select x'00ff'");
+    std::string out;
+    const auto done = append_rows(out, *compiled, plane, {});
+    ASSERT_TRUE(done.has_error());
+    EXPECT_EQ(done.error().message.find("Leat-Values") != std::string::npos, plane == Plane::kPublic);
+  }
+}
+
 TEST_F(WireStatement, Hazard08TextThatIsNotUtf8IsRefusedByName) {
   auto compiled = compile("select 'ok', cast(x'ff' as text)");
   std::string out;
