@@ -14,7 +14,7 @@ namespace leat::changelog {
 namespace {
 
 // Statements for different sets of changed columns that are kept for one table; past it, updates set every column.
-constexpr std::size_t kUpdateStatementsMax = 16;
+constexpr std::size_t update_statements_max = 16;
 
 // ON CONFLICT clauses of the schema have had their effect where the rows were captured.
 constexpr std::string_view kInsert = "insert or abort into main.";
@@ -128,7 +128,7 @@ class TableApplier {
     changed.push_back(moves);
     auto found = updates_.find(changed);
     if (found == updates_.end()) {
-      if (updates_.size() >= kUpdateStatementsMax) {
+      if (updates_.size() >= update_statements_max) {
         changed.assign(changed.size(), true);
         changed.back() = names_rowid();
       }

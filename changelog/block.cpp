@@ -13,7 +13,7 @@ namespace layout = block_layout;
 
 namespace {
 
-constexpr std::uint64_t kLz4RatioMax = 255;  // no lz4 block decodes to more than this times its size
+constexpr std::uint64_t lz4_ratio_max = 255;  // no lz4 block decodes to more than this times its size
 
 Error corrupt(const std::string& what) { return make_error(ErrorCode::kCorrupt, "block: " + what); }
 
@@ -42,7 +42,7 @@ Result<BlockHeader> parse_header(std::string_view bytes) {
       break;
     case layout::kCodecLz4:
       if (header.payload_bytes >= header.raw_bytes) return corrupt("sizes disagree");
-      if (header.raw_bytes > header.payload_bytes * kLz4RatioMax) return corrupt("impossible compression ratio");
+      if (header.raw_bytes > header.payload_bytes * lz4_ratio_max) return corrupt("impossible compression ratio");
       break;
     default:
       return corrupt("codec " + std::to_string(codec) + " is unknown");

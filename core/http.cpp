@@ -17,7 +17,7 @@ namespace {
 using Acceptor = asio::basic_socket_acceptor<asio::ip::tcp, Executor>;
 
 // Connections beyond the limit that may be told so at the same time; more are just closed.
-constexpr std::size_t kRefusalsMax = 64;
+constexpr std::size_t refusals_max = 64;
 // After accept() failed (no file descriptors left, as a rule).
 constexpr auto kAcceptRetry = std::chrono::milliseconds(50);
 // Between aborting what is left and giving up on it; only a handler that blocks an I/O thread takes that long.
@@ -64,7 +64,7 @@ struct HttpServer::Impl {
         continue;
       }
       const std::size_t count = ++state->connections;
-      if (count > state->limits.connections_max + kRefusalsMax) {
+      if (count > state->limits.connections_max + refusals_max) {
         state->release_connection();
         continue;
       }

@@ -24,7 +24,7 @@ using client_detail::IoError;
 using client_detail::unavailable;
 
 namespace {
-constexpr std::uint64_t kAnswerBytesMax = 1u << 30;
+constexpr std::uint64_t answer_bytes_max = 1u << 30;
 }  // namespace
 
 Result<Url> Url::parse(std::string_view text) {
@@ -155,7 +155,7 @@ Result<HttpClientResponse> HttpClient::request(std::string_view method, std::str
   for (;;) {
     if (!impl_->stream) LEAT_TRY(impl_->connect());
     http::response_parser<http::string_body> parser;
-    parser.body_limit(kAnswerBytesMax);
+    parser.body_limit(answer_bytes_max);
     if (method == "HEAD") parser.skip(true);
     const Impl::Try result = impl_->exchange(request, parser);
     if (result.error || !parser.is_done()) {

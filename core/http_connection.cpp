@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::size_t kReadBytes = 4u << 10;
 constexpr std::size_t kBodyReadBytes = 64u << 10;
-constexpr std::size_t kIdleBufferBytesMax = 64u << 10;
+constexpr std::size_t idle_buffer_bytes_max = 64u << 10;
 constexpr std::string_view kContinue = "HTTP/1.1 100 Continue\r\n\r\n";
 
 }  // namespace
@@ -90,7 +90,7 @@ Awaitable<void> HttpConnection::serve() {
 Awaitable<bool> HttpConnection::read_request() {
   const HttpServerLimits& limits = io_->state->limits;
   enter(Phase::kIdle, limits.idle_timeout_ms);
-  if (buffer_.size() == 0 && buffer_.capacity() > kIdleBufferBytesMax) buffer_.shrink_to_fit();
+  if (buffer_.size() == 0 && buffer_.capacity() > idle_buffer_bytes_max) buffer_.shrink_to_fit();
   for (;;) {
     if (phase_ == Phase::kIdle) skip_line_ends();
     if (buffer_.size() > 0) {

@@ -12,8 +12,8 @@ namespace {
 
 // Timeouts are checked this many times within the shortest of them.
 constexpr std::int64_t kSweepsPerTimeout = 8;
-constexpr std::int64_t kSweepMsMin = 5;
-constexpr std::int64_t kSweepMsMax = 500;
+constexpr std::int64_t sweep_ms_min = 5;
+constexpr std::int64_t sweep_ms_max = 500;
 
 std::string http_date() {
   const std::time_t now = std::time(nullptr);
@@ -30,7 +30,7 @@ IoThread::IoThread(std::shared_ptr<ServerState> server_state)
   const HttpServerLimits& limits = state->limits;
   const std::int64_t shortest = std::min(
       {limits.read_timeout_ms, limits.idle_timeout_ms, limits.ping_interval_ms, limits.pong_timeout_ms, kLingerMs});
-  sweep_ms_ = std::clamp(shortest / kSweepsPerTimeout, kSweepMsMin, kSweepMsMax);
+  sweep_ms_ = std::clamp(shortest / kSweepsPerTimeout, sweep_ms_min, sweep_ms_max);
 }
 
 std::int64_t IoThread::now_ms() {

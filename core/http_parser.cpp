@@ -14,7 +14,7 @@ namespace http = boost::beast::http;
 namespace {
 
 // A body announced long must not take its memory before it has arrived.
-constexpr std::uint64_t kBodyReserveBytesMax = 256u << 10;
+constexpr std::uint64_t body_reserve_bytes_max = 256u << 10;
 
 std::vector<std::string> split_list(std::string_view text) {
   std::vector<std::string> out;
@@ -99,7 +99,7 @@ void RequestParser::on_field_impl(http::field name, beast_view name_text, beast_
 
 void RequestParser::on_body_init_impl(const boost::optional<std::uint64_t>& content_length, error_code&) {
   if (content_length) {
-    request.body.reserve(static_cast<std::size_t>(std::min<std::uint64_t>(*content_length, kBodyReserveBytesMax)));
+    request.body.reserve(static_cast<std::size_t>(std::min<std::uint64_t>(*content_length, body_reserve_bytes_max)));
   }
 }
 

@@ -1,4 +1,4 @@
-// Bounds of core. Each is tested by crossing it.
+// Bounds of core.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// The keys that both servers' configurations share.
+// The keys that both servers' configurations share; defaults and ranges are in ops/docs/operations.md.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@ struct ServerConfig {
   std::string auth_token;                   // `authToken`
   std::string sql_auth_token;               // `sqlAuthToken`
   std::string log_directory;                // `logDirectory`; by default the database's path with "-log"
-  std::uint64_t segment_bytes = 0;          // `segmentBytes`
+  std::uint64_t segment_bytes = 0;          // `segmentBytes`; set by read_server_config, 64 KiB to 1 GiB
   LogLevel log_level = LogLevel::kInfo;     // `logLevel`
   LogFormat log_format = LogFormat::kText;  // `logFormat`
 };

@@ -21,7 +21,7 @@ using client_detail::run_until;
 using client_detail::unavailable;
 
 namespace {
-constexpr std::size_t kMessageBytesMax = 1u << 30;
+constexpr std::size_t message_bytes_max = 1u << 30;
 constexpr auto kCloseTimeout = std::chrono::seconds(2);
 }  // namespace
 
@@ -95,7 +95,7 @@ Result<std::unique_ptr<WebSocketClient>> WebSocketClient::connect(const Url& url
   impl->stream.set_option(websocket::stream_base::decorator([&](websocket::request_type& request) {
     for (const auto& [name, value] : headers) request.set(name, value);
   }));
-  impl->stream.read_message_max(kMessageBytesMax);
+  impl->stream.read_message_max(message_bytes_max);
   impl->stream.auto_fragment(false);
   websocket::response_type response;
   done.reset();

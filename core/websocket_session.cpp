@@ -11,8 +11,8 @@ namespace beast = boost::beast;
 namespace websocket = boost::beast::websocket;
 
 namespace {
-constexpr std::size_t kCloseReasonBytesMax = 123;  // RFC 6455, 5.5
-constexpr std::size_t kIdleBufferBytesMax = 64u << 10;
+constexpr std::size_t close_reason_bytes_max = 123;  // RFC 6455, 5.5
+constexpr std::size_t idle_buffer_bytes_max = 64u << 10;
 }  // namespace
 
 WebSocketSession::WebSocketSession(std::shared_ptr<IoThread> io, Socket socket,
@@ -78,7 +78,7 @@ Awaitable<void> WebSocketSession::serve(WebSocketHandshake handshake) {
     const auto data = buffer_.data();
     listener_->on_message({static_cast<const char*>(data.data()), data.size()}, stream_.got_text());
     buffer_.consume(buffer_.size());
-    if (buffer_.capacity() > kIdleBufferBytesMax) buffer_.shrink_to_fit();
+    if (buffer_.capacity() > idle_buffer_bytes_max) buffer_.shrink_to_fit();
   }
 }
 
@@ -104,7 +104,7 @@ void WebSocketSession::request_close(std::uint16_t code, std::string reason, boo
     const std::lock_guard lock(mutex_);
     if (is_close_requested_ && !drops_queue) return;
     if (!is_close_requested_) {
-      reason.resize(std::min(reason.size(), kCloseReasonBytesMax));
+      reason.resize(std::min(reason.size(), close_reason_bytes_max));
       close_reason_ = websocket::close_reason(static_cast<websocket::close_code>(code), reason);
     }
     is_close_requested_ = true;

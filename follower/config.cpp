@@ -1,20 +1,14 @@
 #include "follower/config.h"
 
-#include "follower/live_limits.h"
+#include "follower/limits.h"
 
 namespace leat::follower {
-
-namespace {
-
-constexpr std::int64_t lease_ttl_ms_max = 24LL * 60 * 60 * 1000;
-
-}  // namespace
 
 Result<FollowerConfig> load_follower_config(const std::string& path) {
   LEAT_ASSIGN(auto reader, ConfigReader::load(path));
   FollowerConfig config;
   config.server = read_server_config(reader, "leat-follower");
-  config.lease_ttl_ms = reader.integer("defaultLeaseTtlMs", kLeaseTtlDefaultMs, 1, lease_ttl_ms_max);
+  config.lease_ttl_ms = reader.integer("defaultLeaseTtlMs", lease_ttl_ms_default, 1, lease_ttl_ms_max);
   auto sources = reader.object_list("sources");
   if (sources.size() != 1) {
     reader.fail("sources", "must hold one source: the master, as {\"url\": \"ws://host:port/subscribe\"}");

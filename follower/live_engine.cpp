@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cctype>
 
-#include "follower/live_limits.h"
+#include "follower/limits.h"
 #include "follower/query_window.h"
 #include "follower/values.h"
 
@@ -98,7 +98,7 @@ LiveEngine::~LiveEngine() = default;
 Result<std::vector<Row>> run_query(const TableQuery& query, Snapshot& snapshot) {
   std::vector<Row> all;
   for (SqlText& statement : select_statements(query, query.start)) {
-    std::size_t rows_max = kQueryRowsMax - all.size();
+    std::size_t rows_max = query_rows_max - all.size();
     if (query.limit) {
       const std::size_t wanted = static_cast<std::size_t>(*query.limit) - all.size();
       if (wanted == 0) break;

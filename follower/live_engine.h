@@ -117,7 +117,7 @@ class LiveEngine {
 // Whether a query bound to one of them runs on the other just the same.
 bool same_shape(const changelog::TableSchema& a, const changelog::TableSchema& b);
 
-// All rows of a query, in order. Errors: kResultLimit beyond kQueryRowsMax.
+// All rows of a query, in order. Errors: kResultLimit beyond query_rows_max.
 Result<std::vector<Row>> run_query(const TableQuery& query, Snapshot& snapshot);
 
 }  // namespace leat::follower

@@ -6,7 +6,7 @@
 #include <boost/json.hpp>
 #include <random>
 
-#include "follower/live_limits.h"
+#include "follower/limits.h"
 #include "follower/live_test_support.h"
 #include "follower/values.h"
 
@@ -177,7 +177,7 @@ TEST(Query, WhatIsNotServedIsNamed) {
                 .find("related \"child\""),
             std::string::npos);
   std::string deep = R"({"type":"and","conditions":[]})";
-  for (int i = 0; i <= kQueryDepthMax; ++i) deep = R"({"type":"and","conditions":[)" + deep + "]}";
+  for (int i = 0; i <= query_depth_max; ++i) deep = R"({"type":"and","conditions":[)" + deep + "]}";
   EXPECT_NE(message((R"({"table":"t","where":)" + deep + "}").c_str()).find("nested deeper"), std::string::npos);
 }
 

@@ -9,7 +9,7 @@ namespace leat::follower {
 
 namespace {
 
-constexpr std::size_t kRoutesMax = 20'000;  // of one query; beyond it asking always is cheaper
+constexpr std::size_t routes_max = 20'000;  // of one query; beyond it asking always is cheaper
 
 std::optional<std::vector<Route>> routes_of_comparison(const Predicate& predicate) {
   using Routes = std::vector<Route>;
@@ -106,7 +106,7 @@ std::optional<std::vector<Route>> routes_of(const Predicate& predicate) {
       std::vector<Route> all;
       for (const Predicate& child : predicate.children) {
         auto routes = routes_of(child);
-        if (!routes || all.size() + routes->size() > kRoutesMax) return std::nullopt;
+        if (!routes || all.size() + routes->size() > routes_max) return std::nullopt;
         std::move(routes->begin(), routes->end(), std::back_inserter(all));
       }
       return all;

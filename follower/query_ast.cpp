@@ -4,7 +4,7 @@
 #include <boost/json.hpp>
 #include <cmath>
 
-#include "follower/live_limits.h"
+#include "follower/limits.h"
 
 namespace leat::follower {
 
@@ -53,8 +53,8 @@ class Parser {
       if (rows == nullptr || *rows < 0 || limit->is_bool()) {
         return invalid("invalid ast: limit is not a whole number from 0 up");
       }
-      if (*rows > kQueryLimitMax) {
-        return make_error(ErrorCode::kLimit, "query build error: limit is beyond " + std::to_string(kQueryLimitMax));
+      if (*rows > query_limit_max) {
+        return make_error(ErrorCode::kLimit, "query build error: limit is beyond " + std::to_string(query_limit_max));
       }
       ast.limit = *rows;
     }
@@ -89,11 +89,12 @@ class Parser {
   }
 
   Result<void> descend(int depth) {
-    if (depth > kQueryDepthMax) {
-      return make_error(ErrorCode::kLimit, "query build error: nested deeper than " + std::to_string(kQueryDepthMax));
+    if (depth > query_depth_max) {
+      return make_error(ErrorCode::kLimit, "query build error: nested deeper than " + std::to_string(query_depth_max));
     }
-    if (++nodes_ > kQueryNodesMax) {
-      return make_error(ErrorCode::kLimit, "query build error: more than " + std::to_string(kQueryNodesMax) + " nodes");
+    if (++nodes_ > query_nodes_max) {
+      return make_error(ErrorCode::kLimit,
+                        "query build error: more than " + std::to_string(query_nodes_max) + " nodes");
     }
     return {};
   }
@@ -160,9 +161,9 @@ class Parser {
       result.list.push_back(std::move(entry));
     }
     in_values_ += result.list.size();
-    if (in_values_ > kQueryInValuesMax) {
+    if (in_values_ > query_in_values_max) {
       return make_error(ErrorCode::kLimit,
-                        "query build error: more than " + std::to_string(kQueryInValuesMax) + " values in IN lists");
+                        "query build error: more than " + std::to_string(query_in_values_max) + " values in IN lists");
     }
     return result;
   }

@@ -92,7 +92,7 @@ struct RelatedAst {
 };
 
 // Errors: kStatementInvalid, the message as the wire has it ("invalid ast", or what is wrong and where); kLimit for a
-// tree beyond the bounds of live_limits.h.
+// tree beyond the bounds of limits.h.
 Result<QueryAst> parse_query(const boost::json::value& tree);
 
 }  // namespace leat::follower

@@ -26,7 +26,7 @@ using std::chrono::milliseconds;
 namespace {
 
 constexpr milliseconds kSweepInterval{500};
-constexpr std::size_t kBodyDepthMax = 256;
+constexpr std::size_t body_depth_max = 256;
 
 class ConnectionSnapshot final : public Snapshot {
  public:
@@ -42,7 +42,7 @@ class ConnectionSnapshot final : public Snapshot {
       if (!has_row) return rows;
       if (rows.size() == rows_max) {
         return make_error(ErrorCode::kResultLimit,
-                          "the query holds more than " + std::to_string(kQueryRowsMax) + " rows");
+                          "the query holds more than " + std::to_string(query_rows_max) + " rows");
       }
       Row& row = rows.emplace_back();
       for (int i = 0; i < statement->column_count(); ++i) row.push_back(statement->column(i));
@@ -104,7 +104,7 @@ std::optional<std::int64_t> number_at(const json::object& object, std::string_vi
 }
 
 Result<json::object> parse_body(const std::string& body) {
-  auto value = wire::parse_json(body, {}, kBodyDepthMax);
+  auto value = wire::parse_json(body, {}, body_depth_max);
   if (value.has_error() || !value->is_object()) return make_error(ErrorCode::kStatementInvalid, "invalid JSON body");
   return std::move(value->get_object());
 }
@@ -355,7 +355,7 @@ struct ReadingHalf::Impl : std::enable_shared_from_this<ReadingHalf::Impl> {
   // The blocks after `from` up to `to`; nullopt when the feed does not hold them all.
   std::optional<std::vector<AppliedBlock>> take_blocks(Cursor from, Cursor to) {
     std::unique_lock lock(mutex);
-    const bool has_come = changed.wait_for(lock, milliseconds(kFeedWaitMs),
+    const bool has_come = changed.wait_for(lock, milliseconds(feed_wait_ms),
                                            [&] { return stopping || (!feed.empty() && feed.back().last >= to); });
     std::vector<AppliedBlock> blocks;
     bool is_whole = has_come && !stopping && from < to;
@@ -516,7 +516,7 @@ struct ReadingHalf::Impl : std::enable_shared_from_this<ReadingHalf::Impl> {
 void ReadingHalf::Impl::handle_materialize(const json::object& body, HttpReply& reply) {
   auto ast = parse_ast(body);
   if (ast.has_error()) return answer(reply, 400, error_body(ast.error().message));
-  WaitingTable waiting{{}, nullptr, now_ms() + kTableWaitMs};
+  WaitingTable waiting{{}, nullptr, now_ms() + table_wait_ms};
   MaterializeRequest& request = waiting.request;
   request.ast = std::move(ast).value();
   request.visibility_key = text_at(body, "visibilityKey");
@@ -525,7 +525,7 @@ void ReadingHalf::Impl::handle_materialize(const json::object& body, HttpReply& 
   if (const json::value* policy = body.if_contains("policy"); policy != nullptr && policy->is_object()) {
     request.is_pinned = text_at(policy->get_object(), "kind") == "pinned";
     request.name = text_at(policy->get_object(), "name");
-    request.idle_ttl_ms = number_at(policy->get_object(), "idleTtlMs").value_or(kIdleTtlDefaultMs);
+    request.idle_ttl_ms = number_at(policy->get_object(), "idleTtlMs").value_or(idle_ttl_ms_default);
   }
   waiting.reply = std::make_shared<HttpReply>(std::move(reply));
   post([this, waiting](const Subscriptions::View& view) { materialize(waiting, view); });

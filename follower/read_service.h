@@ -20,7 +20,7 @@
 #include "core/ids.h"
 #include "core/metrics.h"
 #include "core/random.h"
-#include "follower/live_limits.h"
+#include "follower/limits.h"
 
 namespace leat::follower {
 
@@ -33,10 +33,10 @@ class ReadingHalf {
   };
   struct Options {
     std::string database_path;  // exists already, in WAL mode
-    std::size_t queue_bytes_max = kSubscriptionQueueBytesMax;
-    std::int64_t lease_ttl_ms = kLeaseTtlDefaultMs;  // where a request names none
-    std::int64_t read_ms_max = 5'000;                // one statement of /execute-sql-read or /query
-    std::function<Lag()> lag;                        // for /stats, any thread; empty: never behind
+    std::size_t queue_bytes_max = subscription_queue_bytes_max;
+    std::int64_t lease_ttl_ms = lease_ttl_ms_default;  // where a request names none
+    std::int64_t read_ms_max = 5'000;                  // one statement of /execute-sql-read or /query
+    std::function<Lag()> lag;                          // for /stats, any thread; empty: never behind
   };
   // `metrics` must outlive it. Errors: the database cannot be opened.
   static Result<std::unique_ptr<ReadingHalf>> open(Options options, Clock& clock, Random& random,

@@ -222,7 +222,7 @@ TEST_F(ReadingHalfTest, ABadFrameChangesNothing) {
 }
 
 TEST_F(ReadingHalfTest, TenThousandQueuedDeltasAreShedBeforeTheyTakeMuchMemory) {
-  open(system_clock(), kSubscriptionQueueBytesMax);
+  open(system_clock(), subscription_queue_bytes_max);
   Client slow = connect();
   slow.send(subscribe(1, lease(kAllIssues)));
   slow.socket->next();
@@ -232,7 +232,7 @@ TEST_F(ReadingHalfTest, TenThousandQueuedDeltasAreShedBeforeTheyTakeMuchMemory) 
   writer_->execute("pragma synchronous=off").value();
   for (int i = 0; i < 10'000; ++i) insert(("k" + std::to_string(i)).c_str(), title.c_str(), 1, i);
   EXPECT_TRUE(eventually([&] { return stats().at("wsEgressEvictions").as_int64() == 1; }));
-  EXPECT_LT(slow.socket->queued_bytes(), kSubscriptionQueueBytesMax + 4'096);
+  EXPECT_LT(slow.socket->queued_bytes(), subscription_queue_bytes_max + 4'096);
   EXPECT_EQ(stats().at("subscriptions").as_int64(), 0);
 }
 
@@ -240,13 +240,13 @@ TEST_F(ReadingHalfTest, AConnectionHoldsNoMoreThanItsSubscriptions) {
   open(system_clock(), std::size_t{1} << 30);
   const std::string again = lease(kAllIssues);
   Client client = connect();
-  for (std::size_t i = 0; i <= kSubscriptionsPerConnectionMax; ++i) {
+  for (std::size_t i = 0; i <= subscriptions_per_connection_max; ++i) {
     client.send(subscribe(static_cast<int>(i), again));
   }
   json::object last;
-  for (std::size_t i = 0; i < 2 * kSubscriptionsPerConnectionMax + 1; ++i) last = client.socket->next();
+  for (std::size_t i = 0; i < 2 * subscriptions_per_connection_max + 1; ++i) last = client.socket->next();
   EXPECT_EQ(last.at("code").as_string(), "shed");
-  EXPECT_EQ(stats().at("subscriptions").as_int64(), static_cast<std::int64_t>(kSubscriptionsPerConnectionMax));
+  EXPECT_EQ(stats().at("subscriptions").as_int64(), static_cast<std::int64_t>(subscriptions_per_connection_max));
   client.listener->on_close();
   EXPECT_EQ(stats().at("subscriptions").as_int64(), 0);
 }
@@ -263,15 +263,15 @@ TEST_F(ReadingHalfTest, QueriesBeyondTheirBoundsAreRefused) {
     for (int i = 1; i < depth; ++i) condition = R"({"type":"and","conditions":[)" + condition + "]}";
     return where(condition);
   };
-  EXPECT_EQ(status(nested(kQueryDepthMax - 2)), 200);
-  EXPECT_EQ(status(nested(kQueryDepthMax + 2)), 400);
+  EXPECT_EQ(status(nested(query_depth_max - 2)), 200);
+  EXPECT_EQ(status(nested(query_depth_max + 2)), 400);
   const auto wide = [&](std::size_t count) {
     std::string conditions = simple("0");
     for (std::size_t i = 1; i < count; ++i) conditions += "," + simple(std::to_string(i));
     return where(R"({"type":"or","conditions":[)" + conditions + "]}");
   };
   EXPECT_EQ(status(wide(10)), 200);
-  EXPECT_EQ(status(wide(kQueryNodesMax + 1)), 400);
+  EXPECT_EQ(status(wide(query_nodes_max + 1)), 400);
   const auto in = [&](std::size_t count) {
     std::string values = "0";
     for (std::size_t i = 1; i < count; ++i) values += "," + std::to_string(i);
@@ -279,10 +279,10 @@ TEST_F(ReadingHalfTest, QueriesBeyondTheirBoundsAreRefused) {
         R"({"type":"simple","op":"IN","left":{"type":"column","name":"pri"},"right":{"type":"literal","value":[)" +
         values + "]}}");
   };
-  EXPECT_EQ(status(in(kQueryInValuesMax)), 200);
-  EXPECT_EQ(status(in(kQueryInValuesMax + 1)), 400);
-  EXPECT_EQ(status(R"({"table":"issue","limit":)" + std::to_string(kQueryLimitMax) + "}"), 200);
-  EXPECT_EQ(status(R"({"table":"issue","limit":)" + std::to_string(kQueryLimitMax + 1) + "}"), 400);
+  EXPECT_EQ(status(in(query_in_values_max)), 200);
+  EXPECT_EQ(status(in(query_in_values_max + 1)), 400);
+  EXPECT_EQ(status(R"({"table":"issue","limit":)" + std::to_string(query_limit_max) + "}"), 200);
+  EXPECT_EQ(status(R"({"table":"issue","limit":)" + std::to_string(query_limit_max + 1) + "}"), 400);
 }
 
 TEST_F(ReadingHalfTest, AnAnswerBeyondItsRowsIsRefused) {
@@ -290,7 +290,7 @@ TEST_F(ReadingHalfTest, AnAnswerBeyondItsRowsIsRefused) {
       ->execute(
           "insert into issue select 'k' || value, 't', 1, value from (with recursive n(value) as (select 1 union "
           "all select value + 1 from n where value <= " +
-          std::to_string(kQueryRowsMax) + ") select value from n)")
+          std::to_string(query_rows_max) + ") select value from n)")
       .value();
   EXPECT_EQ(ask("/query", R"({"ast":{"table":"issue"}})").status, 413);
   Client client = connect();

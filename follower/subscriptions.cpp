@@ -85,7 +85,7 @@ struct Subscriptions::Materialization {
   std::shared_ptr<const TableQuery> query;
   std::optional<LiveQueryId> running;  // from the first subscriber on
   bool is_pinned = false;
-  std::int64_t idle_ttl_ms = kIdleTtlDefaultMs;
+  std::int64_t idle_ttl_ms = idle_ttl_ms_default;
   std::int64_t used_until_ms = 0;  // of the last lease or subscription seen
   std::set<std::pair<ConnectionId, QueryId>> subscribers;
 };
@@ -125,8 +125,8 @@ Result<Subscriptions::Materialization*> Subscriptions::acquire(std::shared_ptr<c
 
 Result<Materialized> Subscriptions::materialize(const MaterializeRequest& request, const View& view) {
   LEAT_ASSIGN(TableQuery bound, bind_query(request.ast, view.catalog));
-  if (leases_.size() >= kLeasesMax) {
-    return make_error(ErrorCode::kLimit, "more than " + std::to_string(kLeasesMax) + " leases", RetryScope::kRequest);
+  if (leases_.size() >= leases_max) {
+    return make_error(ErrorCode::kLimit, "more than " + std::to_string(leases_max) + " leases", RetryScope::kRequest);
   }
   Materialized answer;
   LEAT_ASSIGN(Materialization * materialization,
@@ -136,7 +136,7 @@ Result<Materialized> Subscriptions::materialize(const MaterializeRequest& reques
     materialization->name = request.name;
   }
   materialization->idle_ttl_ms = request.idle_ttl_ms;
-  Lease lease{materialization->key, view.now_ms + std::clamp<std::int64_t>(request.lease_ttl_ms, 1, kLeaseTtlMaxMs),
+  Lease lease{materialization->key, view.now_ms + std::clamp<std::int64_t>(request.lease_ttl_ms, 1, lease_ttl_ms_max),
               request.subscribers_max, 0};
   materialization->used_until_ms = std::max(materialization->used_until_ms, lease.expires_ms);
   answer.lease_token = "lease-" + random_.hex(16);
@@ -253,7 +253,7 @@ void Subscriptions::start_subscription(Connection& connection, QueryId query, Ma
   std::int64_t epoch = 1;
   if (const auto old = connection.subscriptions.find(query); old != connection.subscriptions.end()) {
     epoch = old->second.epoch + 1;
-  } else if (connection.subscriptions.size() >= kSubscriptionsPerConnectionMax) {
+  } else if (connection.subscriptions.size() >= subscriptions_per_connection_max) {
     return send_error(connection, query, "too many subscriptions on one connection", "shed");
   }
   std::vector<Row> rows;
@@ -327,7 +327,7 @@ void Subscriptions::send_error(Connection& connection, QueryId query, std::strin
   wire::append_string(frame, message);
   if (!code.empty()) {
     frame +=
-        ",\"code\":\"" + std::string(code) + "\",\"retryable\":true,\"retryAfterMs\":" + std::to_string(kRetryAfterMs);
+        ",\"code\":\"" + std::string(code) + "\",\"retryable\":true,\"retryAfterMs\":" + std::to_string(retry_after_ms);
   }
   frame += '}';
   if (connection.socket->queued_bytes() > 2 * options_.queue_bytes_max) {

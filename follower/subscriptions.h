@@ -18,8 +18,8 @@
 #include "core/http.h"
 #include "core/ids.h"
 #include "core/random.h"
+#include "follower/limits.h"
 #include "follower/live_engine.h"
-#include "follower/live_limits.h"
 
 namespace leat::follower {
 
@@ -28,8 +28,8 @@ struct MaterializeRequest {
   std::string visibility_key;
   bool is_pinned = false;
   std::string name;  // of a pinned one; may be empty
-  std::int64_t idle_ttl_ms = kIdleTtlDefaultMs;
-  std::int64_t lease_ttl_ms = kLeaseTtlDefaultMs;
+  std::int64_t idle_ttl_ms = idle_ttl_ms_default;
+  std::int64_t lease_ttl_ms = lease_ttl_ms_default;
   std::optional<std::int64_t> subscribers_max;
 };
 
@@ -46,7 +46,7 @@ class Subscriptions {
  public:
   struct Options {
     std::string boot_id;
-    std::size_t queue_bytes_max = kSubscriptionQueueBytesMax;
+    std::size_t queue_bytes_max = subscription_queue_bytes_max;
   };
   struct Counts {
     std::size_t connections = 0;
@@ -67,7 +67,7 @@ class Subscriptions {
     std::int64_t now_ms;  // monotonic
   };
 
-  // Errors as bind_query, and kLimit beyond kLeasesMax.
+  // Errors as bind_query, and kLimit beyond leases_max.
   Result<Materialized> materialize(const MaterializeRequest& request, const View& view);
   // By materialisation id, query key or a pinned one's name.
   bool dematerialize(std::string_view id, std::string_view key, std::string_view name);

@@ -15,7 +15,7 @@ namespace {
 
 namespace json = boost::json;
 
-constexpr int kAttemptsMax = 4;
+constexpr int attempts_max = 4;
 constexpr std::chrono::milliseconds kFirstDelay{100};
 
 std::string new_idempotency_key() {
@@ -65,7 +65,7 @@ Result<std::string> execute(const ServerAddress& server, const std::string& body
       error = std::move(refused.error);
       may_repeat = refused.may_repeat;
     }
-    if (!may_repeat || attempt == kAttemptsMax) return error;
+    if (!may_repeat || attempt == attempts_max) return error;
     std::this_thread::sleep_for(delay);
     delay *= 2;
   }
