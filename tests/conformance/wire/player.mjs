@@ -4,6 +4,7 @@ import WebSocket from "ws";
 import { comparableFrames } from "./compare.mjs";
 
 const framesMsMax = 5_000;
+const followerMsMax = 10_000;
 // How long after the last awaited frame one too many may still show up.
 const quietMs = 150;
 
@@ -17,6 +18,7 @@ export class Player {
     this.run = randomBytes(4).toString("hex");
     this.keyTime = Date.now();
     this.saved = {};
+    this.cursor = ""; // of the last write, in its text form, whose order is the cursors' order
     this.inbox = [];
   }
 
@@ -40,7 +42,7 @@ export class Player {
 
   // The answer of a step, or undefined for a step that has none.
   async play(step) {
-    if (step.sleep !== undefined) return wait(step.sleep);
+    if (step.sleep !== undefined) return this.followerHasEveryWrite();
     if (step.http !== undefined) return this.request(step);
     return this.socketStep(step);
   }
@@ -60,8 +62,22 @@ export class Player {
     } catch {
       answer = { notJson: text.slice(0, 200) };
     }
+    this.cursor = answer?.commit_cursor ?? answer?.cursor ?? this.cursor;
     for (const [name, field] of Object.entries(step.save ?? {})) this.saved[name] = answer?.[field];
     return { status: response.status, body: answer };
+  }
+
+  // A recorded pause gave the follower time to catch up.
+  async followerHasEveryWrite() {
+    const deadline = Date.now() + followerMsMax;
+    for (;;) {
+      const response = await fetch(`${this.base.follower}/stats`, {
+        method: "POST", headers: { "content-type": "application/json" }, body: "{}",
+      });
+      if ((await response.json()).followerSourceOffset >= this.cursor) return;
+      if (Date.now() > deadline) throw new Error(`the follower has not reached ${this.cursor}`);
+      await wait(5);
+    }
   }
 
   async socketStep(step) {
