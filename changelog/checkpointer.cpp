@@ -47,7 +47,8 @@ void Checkpointer::run() {
   int done_pages = 0;
   std::unique_lock lock(mutex_);
   while (!stopping_) {
-    wake_.wait_for(lock, idle_interval, [&] { return stopping_ || wal_pages_ >= wal_pages_wake; });
+    wake_.wait_for(lock, idle_interval,
+                   [&] { return stopping_ || (wal_pages_ >= wal_pages_wake && wal_pages_ != done_pages); });
     if (stopping_) break;
     const int pages = wal_pages_.load(std::memory_order_relaxed);
     if (pages == done_pages) continue;
